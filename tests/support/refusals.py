@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from twinstream.errors import SpecError
@@ -21,3 +24,29 @@ def refusal(text: str) -> str:
     with pytest.raises(SpecError) as caught:
         loads(text, "ads.yaml")
     return str(caught.value)
+
+
+def answer(text: str) -> str:
+    """What is said about a file named ``ads.yaml``: `taken`, or the sentence that refuses it."""
+    try:
+        loads(text, "ads.yaml")
+    except SpecError as error:
+        return str(error)
+    return "taken"
+
+
+def recorded(folder: Path) -> dict[str, tuple[str, str]]:
+    """The cases of all tables of a folder, by claim: a comparison file each, and what is said about it.
+
+    A table has sections: `== CLAIM`, the first lines of all files of the section, and `--`. Behind it stand
+    the rest of each file, and `=> ` with the answer.
+    """
+    found = {}
+    for table in sorted(folder.glob("*.txt")):
+        for section in re.split(r"^== ", table.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            head, _, rest = section.partition("\n--\n")
+            claim, *first = head.splitlines()
+            cases = re.findall(r"(.*?)^=> (.*?)\n", rest, re.DOTALL | re.MULTILINE)
+            for number, (file, said) in enumerate(cases):
+                found[f"{claim} {number}"] = "\n".join((*first, file.strip("\n"))), said
+    return found

@@ -18,7 +18,8 @@ from twinstream.drill.planting import PlantedDifference
 from twinstream.errors import SettingsError
 from twinstream.explain.divergence import NAMES
 from twinstream.spec.drills import DrillRecord, Names
-from twinstream.spec.file.model import Evidence, Overdue, Spec, Start
+from twinstream.spec.file.model import Evidence, Overdue, Spec
+from twinstream.spec.file.start import Start
 
 ExpectedSign = Literal["fail", "suspicion", "stall"]
 

@@ -16,7 +16,7 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
 from twinstream.explain.text_diff import from_difference, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
-from twinstream.spec.file.model import Order
+from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import why
 
 NAMES: dict[Side, Literal["reference", "candidate"]] = {Side.LEFT: "reference", Side.RIGHT: "candidate"}

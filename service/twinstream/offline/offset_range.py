@@ -23,8 +23,8 @@ from twinstream.explain.divergence import NAMES
 from twinstream.offline.range_reader import OffsetBounds, Ranges
 from twinstream.ports import Archive, Positions, Topic
 from twinstream.settings import time_of
-from twinstream.spec.file.model import Barrier, Spec
-from twinstream.spec.file.orders import nodes
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, nodes
 from twinstream.spec.lint.topics import Topic as TopicFacts
 from twinstream.spec.lint.topics import refusals
 

@@ -8,19 +8,18 @@ mapping by itself (`file.model`), and the spec is checked against the laws that 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from functools import reduce
 from hashlib import blake2b
 from pathlib import Path as FilePath
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
-from twinstream.spec.file.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
-from twinstream.spec.file.orders import TAG, nodes
-from twinstream.spec.file.source import SourceText, read_source
+from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
+from twinstream.spec.file.orders import TAG, CallableOrder, nodes
+from twinstream.spec.file.source import SourceText, file_bytes, read_source
 from twinstream.spec.file.values import Location, dotted, given
 from twinstream.spec.laws.laws import breaches
 
@@ -33,9 +32,7 @@ def load(file: str | FilePath) -> Spec:
     Raises SpecError with file, line, key, the rule broken and what to write instead.
     """
     try:
-        text = FilePath(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(str(file), None, "", f"cannot be read: {error.strerror}") from None
+        text = file_bytes(file).decode("utf-8")
     except UnicodeDecodeError:
         raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
     source = read_source(text, str(file))
@@ -58,36 +55,23 @@ def digest(spec: Spec) -> str:
     meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
     if spec.duplicates.policy == "strict":
         del meaning["duplicates"]["horizon"]
-    for key in _unused(spec):
+    for key in _OF_A_CLOCK - _USED.get(spec.overdue.clock, set()):
         del meaning["overdue"][key]
     if not spec.tells_copies or spec.limits.duplicate_horizon == DUPLICATE_HORIZON:
         del meaning["limits"]["duplicate_horizon"]
-    if spec.control is None:
-        del meaning["control"]
-    if not spec.co_partitioned:
-        del meaning["co_partitioned"]
-    if not spec.maps:
-        del meaning["maps"]
-    if spec.keep == "records":
-        del meaning["keep"]
+    for key in ("control", "co_partitioned", "maps", "keep"):  # came later than the first digests
+        if meaning[key] == Spec.model_fields[key].default:
+            del meaning[key]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
-            place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])
+            content = file_bytes(place["decode"]["schema_file"])
+            place["decode"]["schema_file"] = blake2b(content, digest_size=8).hexdigest()
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _unused(spec: Spec) -> list[str]:
-    """The keys of `overdue` that have no effect with the declared clock."""
-    used = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
-    keys = {"field", "window_end", "unit", "max_jump", "idle_after"}
-    return sorted(keys - used.get(spec.overdue.clock, set()))
-
-
-def _content_of(schema_file: str) -> str:
-    try:
-        return blake2b(FilePath(schema_file).read_bytes(), digest_size=8).hexdigest()
-    except OSError as error:
-        raise SpecError(schema_file, None, "", f"cannot be read: {error.strerror}") from None
+_OF_A_CLOCK = {"field", "window_end", "unit", "max_jump", "idle_after"}
+"""The keys of `overdue` that have an effect with some clocks only."""
+_USED = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
 
 
 def _checked(source: SourceText) -> Spec:
@@ -105,8 +89,7 @@ def _checked(source: SourceText) -> Spec:
 
 def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
     """The spec with absolute paths to its schema files, all of which are there."""
-    found: dict[Location, Any] = {}
-    for at, decode in _decodes(spec):
+    for at, decode in spec.decodes:
         if decode.schema_file is not None:
             path = (folder / decode.schema_file).absolute()
             if not path.is_file():
@@ -114,13 +97,8 @@ def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
                     f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
                 )
                 raise source.error((*at, "schema_file"), dotted((*at, "schema_file")), problem)
-            found[at] = decode.model_copy(update={"schema_file": str(path)})
-    sides = {
-        side: getattr(spec, side).model_copy(update={"decode": found[side, "decode"]})
-        for side in ("reference", "candidate")
-        if (side, "decode") in found
-    }
-    return spec.model_copy(update={"decode": found.get(("decode",), spec.decode), **sides})
+            reduce(dict.__getitem__, at, source.data)["schema_file"] = str(path)
+    return Spec.model_validate(source.data)
 
 
 def _call(spec: Spec, source: SourceText) -> None:
@@ -132,13 +110,6 @@ def _call(spec: Spec, source: SourceText) -> None:
                 find(node.order.callable, spec.name)
             except SpecError as error:
                 raise source.error(at, dotted(at), error.problem) from None
-
-
-def _decodes(spec: Spec) -> Iterator[tuple[Location, Decode]]:
-    yield ("decode",), spec.decode
-    for name, side in (("reference", spec.reference), ("candidate", spec.candidate)):
-        if side.decode is not None:
-            yield (name, "decode"), side.decode
 
 
 # -- violations of the shape -------------------------------------------------------------------------------
@@ -176,14 +147,10 @@ _NO_ORDER = (
 
 _WANTED = {
     "string_type": "must be a text",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
+    "int": "must be a whole number",
+    "float": "must be a number",
     "finite_number": "must be a finite number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
+    "bool": "must be true or false",
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
@@ -193,9 +160,9 @@ _WANTED = {
     "less_than_equal": "must be {le:g} or less",
     "too_short": "must name {min_length} or more",
     "string_too_short": "must not be empty",
-    "byte_size_unit": "must be a number of bytes, such as 500MB or 2GiB",
-    "byte_size": "must be a number of bytes, such as 500MB or 2GiB",
+    "byte": "must be a number of bytes, such as 500MB or 2GiB",
 }
+"""By the type of pydantic's error, or its first word."""
 
 _PATTERNS = {
     "name": "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)",
@@ -208,5 +175,5 @@ def _wanted(error: ErrorDetails, at: Location) -> str:
     """What should be written there instead."""
     if error["type"] == "string_pattern_mismatch":
         return _PATTERNS[str(at[-1])]
-    wanted = _WANTED.get(error["type"])
+    wanted = _WANTED.get(error["type"]) or _WANTED.get(error["type"].partition("_")[0])
     return wanted.format(**error.get("ctx", {})) if wanted else error["msg"][:1].lower() + error["msg"][1:]

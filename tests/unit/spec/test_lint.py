@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from twinstream.spec.file.model import Spec
-from twinstream.spec.lint.lint import OPERATION_NS, costs, lint
+from twinstream.spec.lint.lint import OPERATIONS, costs, lint
 from twinstream.spec.lint.sharding import Division, division
 from twinstream.spec.load import loads
 
@@ -34,7 +34,7 @@ def test_a_report_is_plain_data() -> None:
     assert report["costs"][1] == {
         "kind": "b",
         "steps": [{"operation": "epoch", "times": 1}, {"operation": "queue", "times": 1}],
-        "nanoseconds": OPERATION_NS["epoch"] + OPERATION_NS["queue"],
+        "nanoseconds": OPERATIONS["epoch"][0] + OPERATIONS["queue"][0],
     }
     assert report["sharding"]["possible"] is False
     assert report["refused"] == []

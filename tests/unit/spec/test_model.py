@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import HEAD
-from twinstream.spec.file import model
-from twinstream.spec.file.model import (
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import (
     Barrier,
     Branch,
     ByKey,
@@ -21,7 +21,6 @@ from twinstream.spec.file.model import (
     Parallel,
     PerKey,
     SamePair,
-    Spec,
     Within,
 )
 from twinstream.spec.file.values import Date, Duration, Strict
@@ -205,8 +204,3 @@ def test_a_spec_can_be_handed_to_another_process() -> None:
     order = "{barrier: end_of_day, inner: {dependent: [{pair: [gps, ride], same: [{a: b}]}]}}"
     built = spec(order, "equality: {quantum: {fare: 0.01}}")
     assert pickle.loads(pickle.dumps(built)) == built
-
-
-def test_all_of_the_language_can_be_imported_from_one_place() -> None:
-    assert all(hasattr(model, name) for name in model.__all__)
-    assert {"Tolerance", "Decode", "KnownDifference", "Order"} <= set(model.__all__)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from twinstream.spec.file.model import Order
+from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import scope_fields, when
 from twinstream.spec.load import loads
 

@@ -33,7 +33,6 @@ from twinstream.spec.codec.layout import (
     PlacedKind,
     ignored_members,
     kinds_of,
-    lane_members,
 )
 from twinstream.spec.codec.record_reader import IGNORED, Way
 from twinstream.spec.codec.structs import NEW, Shape
@@ -76,11 +75,6 @@ class BatchReader:
         self._kinds, self._ordering, self._dropped = kinds, tuple(ordering), frozenset(dropped)
         self._route, self._twins, self._keeps = way.route, way.twins, way.keeps
         self._shape: Shape | None = NEW
-        self._members = {
-            kind.name: lane_members(kind, self._ordering, way.route)
-            for kind in (*kinds.by_value.values(), kinds.other)
-            if kind is not None
-        }
         self._pause = self._left_alone = 0
 
     def forms(self, records: Sequence[bytes | None]) -> Forms:
@@ -164,10 +158,9 @@ class BatchReader:
     ) -> Forms:
         if kind is None or kind.name is None:
             return [kind and IGNORED] * len(records)
-        members = (kind.key,) if kind.key else self._members.get(kind.name)
         lanes: Iterable[Hashable]
-        if members:
-            lanes, told = _keys([shape.column(member, values) for member in members])
+        if kind.keys:
+            lanes, told = _keys([shape.column(member, values) for member in kind.keys])
         elif kind.lane is BY_ROUTE:
             lanes, told = self._routed(kind.name, shape, values, contents), False
         else:

@@ -34,17 +34,14 @@ def find(name: str, comparison: str) -> RelationFunction:
         module = _import(module_name)
     except ImportError as error:
         problem = f"{module_name!r} cannot be imported: {error}"
-        raise SpecError(comparison, None, "order.callable", problem) from None
     except Exception as error:  # noqa: BLE001 - the user's module may raise anything
         problem = f"{module_name!r} cannot be imported: it failed with {place_of(error)}"
-        raise SpecError(comparison, None, "order.callable", problem) from None
-    function: Any = getattr(module, attribute, None)
-    if not callable(function):
-        raise SpecError(
-            comparison, None, "order.callable", f"module {module_name!r} has no function {attribute!r}"
-        )
-    found: RelationFunction = function
-    return found
+    else:
+        function: RelationFunction | None = getattr(module, attribute, None)
+        if callable(function):
+            return function
+        problem = f"module {module_name!r} has no function {attribute!r}"
+    raise SpecError(comparison, None, "order.callable", problem)
 
 
 def _import(name: str) -> Any:
@@ -68,10 +65,8 @@ def related_by(name: str, function: RelationFunction, decode: DecodeValue) -> Ca
     def related(one: Form, another: Form) -> bool:
         first, second = one[3], another[3]
         try:
-            there, back = (
-                function(value_of(first), value_of(second)),
-                function(value_of(second), value_of(first)),
-            )
+            there = function(value_of(first), value_of(second))
+            back = function(value_of(second), value_of(first))
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             raise RelationError(f"`order.callable` {name} failed with {place_of(error)}") from None
         if type(there) is not bool or type(back) is not bool:

@@ -20,13 +20,12 @@ from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
-from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.batch_reader import BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, json_reader_of, reader_of
+from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
 from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
-from twinstream.spec.codec.routes import Routing, routing_of, typed
+from twinstream.spec.codec.routes import Routing, condition, routing_of
 from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.decode.records import TOMBSTONE, Records
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
@@ -52,7 +51,7 @@ class _Rules(NamedTuple):
     """The rules of one kind: the compared part of a value, and the fields that decide something of it."""
 
     reduce: Change | None
-    show: Change | None
+    show: Change
     allowed: Tolerances
     absent_is_null: bool
     order: list[tuple[str, FieldPath]]
@@ -82,8 +81,7 @@ class Codec:
         self._told_apart = bool(spec.equality.per_kind)
         all_compared = all(rules.reduce is None for rules in self._rules.values())
         self._has_twins = all_compared and self._records.alike
-        by_place = not routing.letters and _by_place(routing.order)
-        self._keeps_record = self._has_twins and not self._told_apart and by_place
+        self._keeps_record = self._has_twins and not self._told_apart and not routing.by_content
         self._tolerant = any(rules.allowed for rules in self._rules.values())
         raw = self._keeps_record or self._tolerant
         self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
@@ -106,7 +104,7 @@ class Codec:
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
         if self._records.json:
-            self._read, self._columns = json_reader_of(spec, way), columns_of(spec, way)
+            self._read, self._columns = reader_of(spec, way), columns_of(spec, way)
         elif self._records.structured:
             self._read = reader_of(spec, way, self._records.decode)
 
@@ -196,14 +194,12 @@ class Codec:
 
     def compared(self, record: bytes) -> Any:
         """The compared part of a record's value; numbers with a tolerance stay as they came."""
-        value = self.decode(record)
-        show = self._rules[self._kind(value)].show
-        return value if show is None else show(value)
+        _, rules, value = self._opened(record)
+        return rules.show(value)
 
     def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
         """The compared parts of two records, with the same number in both where two are close enough."""
-        value = self.compared(one)
-        allowed = self._rules[self._kind(self.decode(one))].allowed
+        allowed, value = self._tolerated(one)
         return value, with_closer(value, self.compared(other), allowed)
 
     def members(self, paths: Sequence[FieldPath]) -> Callable[[bytes], Hashable]:
@@ -213,19 +209,19 @@ class Codec:
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads from a record, with their values."""
         value = self._value(record)
-        fields = self._rules[self._kind(self.decode(record))].order
-        members = {field: read(value, path) for field, path in fields}
+        members = {field: read(value, path) for field, path in self._opened(record)[1].order}
         return {field: member for field, member in members.items() if member is not ABSENT}
 
-    def _kind(self, value: Any) -> str:
+    def _opened(self, record: bytes) -> tuple[str, _Rules, Any]:
+        """The kind of an event, the rules of this kind, and the whole value."""
+        value = self._records.decode(record)
         kind = self._kinds(value)
         assert kind is not None, "an event that is left out has no form"
-        return kind
+        return kind, self._rules[kind], value
 
     def _value(self, record: bytes) -> Any:
         """The value for order and identity: the compared part, with null for absent if both are equal."""
-        value = self.decode(record)
-        rules = self._rules[self._kind(value)]
+        _, rules, value = self._opened(record)
         if rules.reduce is not None:
             value = rules.reduce(value)
         if rules.absent_is_null:
@@ -238,17 +234,13 @@ class Codec:
         return b"%b %b" % (kind.encode(), content) if self._told_apart else content
 
     def _canonical_record(self, record: bytes) -> bytes:
-        value = self._records.decode(record)
-        kind = self._kind(value)
-        reduce = self._rules[kind].reduce
-        return self._content(kind, value if reduce is None else reduce(value))
+        kind, rules, value = self._opened(record)
+        return self._content(kind, value if rules.reduce is None else rules.reduce(value))
 
     def _exact_record(self, record: bytes) -> bytes:
         """The same, with the numbers that have a tolerance as they came."""
-        value = self._records.decode(record)
-        kind = self._kind(value)
-        show = self._rules[kind].show
-        return self._content(kind, value if show is None else show(value))
+        kind, rules, value = self._opened(record)
+        return self._content(kind, rules.show(value))
 
     def _close(self, one: bytes, other: bytes) -> bool:
         """Whether two records with equal canonical forms agree within every tolerance. Exact."""
@@ -257,19 +249,8 @@ class Codec:
 
     def _tolerated(self, record: bytes) -> tuple[Tolerances, Any]:
         """The tolerances of a record, and the compared part of its value."""
-        return self._rules[self._kind(self.decode(record))].allowed, self.compared(record)
-
-
-def _by_place(order: Order) -> bool:
-    """Whether partners are found by place alone, so that canonical forms are compared only if needed."""
-    match order:
-        case Lanes():
-            return True
-        case Epochs(inner) | Keyed(inner):
-            return _by_place(inner)
-        case Branches(orders):
-            return all(map(_by_place, orders))
-    return False
+        _, rules, value = self._opened(record)
+        return rules.allowed, rules.show(value)
 
 
 def _rules_of(spec: Spec, kind: str) -> _Rules:
@@ -278,7 +259,7 @@ def _rules_of(spec: Spec, kind: str) -> _Rules:
     order = dict.fromkeys(decision.field for decision in mine if decision.what == "order")
     return _Rules(
         reduce=reduction(spec, equality),
-        show=reduction(spec, equality, tolerant=False),
+        show=reduction(spec, equality, tolerant=False) or (lambda value: value),
         allowed=tolerances(spec, equality),
         absent_is_null=equality.absent_is_null,
         order=[(field, spec.path_of(field)) for field in order],
@@ -301,22 +282,12 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
     if not spec.kinds:
         return lambda _value: DEFAULT_KIND
     rules = [
-        (
-            None if kind.ignore else name,
-            [
-                (spec.path_of(field), {typed(v) for v in (wanted if isinstance(wanted, list) else [wanted])})
-                for field, wanted in kind.where.items()
-            ],
-        )
-        for name, kind in spec.kinds.items()
+        (None if kind.ignore else name, condition(spec, kind.where)) for name, kind in spec.kinds.items()
     ]
 
-    def fits(member: Any, wanted: set[Hashable]) -> bool:
-        return member is not ABSENT and typed(member) in wanted
-
     def kind_of(value: Any) -> str | None:
-        for name, conditions in rules:
-            if all(fits(read(value, path), wanted) for path, wanted in conditions):
+        for name, fits in rules:
+            if fits(value):
                 return name
         raise DecodeError(f"fits none of the kinds {', '.join(spec.kinds)}")
 

@@ -145,7 +145,7 @@ class KeptCodec(Codec):
         """Make the lane, digest and token of an event stand for its route while it is read."""
         routing = super()._routing(spec)
         self._digests = Digests(spec, routing.route)
-        return routing._replace(route=self._digests.place, letters=True)
+        return routing._replace(route=self._digests.place, by_content=True)
 
     def take(self, secret: bytes) -> None:
         """Key the digests with a secret."""

@@ -2,12 +2,12 @@
 
 Where kinds are declared, one member at the top decides them all: a table maps its value to the kind. Only
 texts and whole numbers are looked up, since Python takes True, 1 and 1.0 for one key. The lane of a kind is a
-constant, the content, or the value of one member; otherwise the order is asked for each event.
+constant, the content, or the values of some members; otherwise the order is asked for each event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from twinstream.errors import DecodeError
@@ -27,12 +27,18 @@ BY_CONTENT, BY_ROUTE = object(), object()
 class PlacedKind(NamedTuple):
     """The lane of a kind; `name` is None for a kind that is left out.
 
-    The lane is the value of the member `key`; if that is empty, it is `lane`, or what `lane` stands for.
+    The lane is the value of the one member in `keys`, or the tuple of the values of several. Without keys it
+    is `lane`, or what `lane` stands for.
     """
 
     name: str | None
-    key: str
+    keys: tuple[str, ...]
     lane: Any
+
+    @property
+    def key(self) -> str:
+        """The member that is the lane by itself, if there is one."""
+        return self.keys[0] if len(self.keys) == 1 else ""
 
 
 class Kinds(NamedTuple):
@@ -65,7 +71,7 @@ def _table(spec: Spec, route: Route) -> tuple[dict[Any, PlacedKind], PlacedKind 
     """The kind for each value of the one member that decides them, and the kind for all others."""
     by_value: dict[Any, PlacedKind] = {}
     for name, kind in spec.kinds.items():
-        made = PlacedKind(None, "", None) if kind.ignore else _kind(spec, name, route)
+        made = PlacedKind(None, (), None) if kind.ignore else _kind(spec, name, route)
         if not kind.where:
             return by_value, made
         (wanted,) = kind.where.values()
@@ -78,40 +84,22 @@ def _kind(spec: Spec, name: str, route: Route) -> PlacedKind:
     """The lane of a kind, found by asking for the routes of a few events.
 
     A route raises DecodeError if a field that it reads is missing. So a route of an event without fields
-    reads none; and if the route of an event with one text, or one whole number, is that value, it reads that
-    alone.
+    reads none. If the routes of an event with texts, and of one with whole numbers, are made of the values of
+    the same members, these members are the lane.
     """
     try:
         lanes = [route(name, {}, content) for content in (b"1", b"2")]
         if lanes[0] == lanes[1]:
-            return PlacedKind(name, "", lanes[0])
-        return PlacedKind(name, "", BY_CONTENT if lanes == [b"1", b"2"] else BY_ROUTE)
+            return PlacedKind(name, (), lanes[0])
+        if lanes == [b"1", b"2"]:
+            return PlacedKind(name, (), BY_CONTENT)
     except DecodeError:
-        paths = [spec.path_of(field) for field in spec.order_fields]
-    for path in paths:
-        if len(path) == 1 and all(_is_key(path[0], value, name, route) for value in ("a", "b", 1, 2)):
-            return PlacedKind(name, path[0], None)
-    return PlacedKind(name, "", BY_ROUTE)
-
-
-def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
-    try:
-        return route(kind, {member: value}, b"") == value
-    except DecodeError:
-        return False
-
-
-def lane_members(kind: PlacedKind, members: Sequence[str], route: Route) -> tuple[str, ...]:
-    """The members that together make the lane of a kind, if the order has to be asked for it.
-
-    They are found by asking for the routes of two events, as above.
-    """
-    if kind.name is None or kind.lane is not BY_ROUTE:
-        return ()
-    texts: dict[Any, str] = {f"#{place}": name for place, name in enumerate(members)}
+        pass
+    members = list(dict.fromkeys(spec.path_of(field)[0] for field in spec.order_fields))
+    texts: dict[Any, str] = {f"#{place}": member for place, member in enumerate(members)}
     numbers: dict[Any, str] = dict(enumerate(members))
-    one, other = (_told_by(row, kind.name, route) for row in (texts, numbers))
-    return one if one == other else ()
+    keys, others = (_told_by(row, name, route) for row in (texts, numbers))
+    return PlacedKind(name, keys if keys == others else (), BY_ROUTE)
 
 
 def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...]:
@@ -120,9 +108,8 @@ def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...
         lane: Any = route(kind, {name: value for value, name in members.items()}, b"")
     except (DecodeError, TypeError, AttributeError):
         return ()
-    return (
-        tuple(map(members.__getitem__, lane)) if type(lane) is tuple and members.keys() >= set(lane) else ()
-    )
+    values = lane if type(lane) is tuple else (lane,)
+    return tuple(map(members.__getitem__, values)) if members.keys() >= set(values) else ()
 
 
 def ignored_members(equality: Equality) -> list[str] | None:

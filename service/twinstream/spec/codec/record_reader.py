@@ -1,8 +1,8 @@
-"""The fast readers: from a plain JSON record to its form, in one function for each common shape.
+"""The fast readers: from a record to its form with few calls.
 
 `Codec.form` reads every record of every spec, through several calls. For a record that decodes without loss,
-one function does the same with fewer calls. A fast reader may decline any record and leave it to
-`Codec.form`; its result is always that of `Codec.form`.
+one function for each common shape does the same with fewer calls. A fast reader may decline any record and
+leave it to `Codec.form`; its result is always that of `Codec.form`.
 
 How a decoded record is known to be exact: orjson writes it back to the same bytes (`formats.jsontext`). For
 simple members (texts, whole numbers, booleans, null) an equal length says the same: orjson writes each in the
@@ -20,7 +20,7 @@ import orjson
 
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.canonical import SIMPLE, canonical_value, sorted_text
+from twinstream.spec.codec.canonical import SIMPLE, SORTED, canonical_value
 from twinstream.spec.codec.layout import (
     BY_CONTENT,
     BY_ROUTE,
@@ -74,68 +74,33 @@ class Way(NamedTuple):
     twins: Twins | None
 
 
-def reader_of(spec: Spec, way: Way, decode: DecodeRecord) -> RecordReader:
-    """The reader of records of any format, or `exactly` itself if no single member decides the kinds."""
-    kinds = kinds_of(spec, way.route)
-    return way.exactly if kinds is None else _decoded(decode, _placing(kinds, way.route), way)
+def reader_of(spec: Spec, way: Way, decode: DecodeRecord | None = None) -> RecordReader:
+    """The fast reader of records with a decoder, of plain JSON without one.
 
-
-def json_reader_of(spec: Spec, way: Way) -> RecordReader:
-    """The fast reader of plain JSON records, or `exactly` itself if no single member decides the kinds."""
-    route, reduce, keeps, exactly, _ = way
-    twins = {} if way.twins is None else way.twins
-    kinds = kinds_of(spec, route)
-    if kinds is None:
-        return exactly
-    alone = None if spec.kinds else kinds.other
-    if alone is not None and alone.lane is not BY_ROUTE:
-        if keeps:
-            return _sequence(alone, exactly, twins)
-        if reduce is None and alone.lane is BY_CONTENT:
-            return _bag(exactly, twins)
-        if (names := ignored_members(spec.equality)) is not None:
-            return _without(names, alone, exactly)
-    place = _placing(kinds, route)
-    if keeps:
-        return _placed(place, exactly, twins)
-    return _compared(place, exactly, twins) if reduce is None else _reduced(reduce, place, exactly)
-
-
-# -- where a value is placed -------------------------------------------------------------------------------
-
-
-def _placing(kinds: Kinds, route: Route) -> PlaceOf:
-    """A function that gives the lane and the kind of a value, None for a value that is left out.
-
-    It raises one of `_DECLINE` if it cannot.
+    It is `exactly` itself if no single member decides the kinds.
     """
-    inside, member, by_value, other = kinds
-
-    def place(value: dict[str, Any], content: bytes) -> tuple[Hashable, str] | None:
-        told = (value["$value"] if inside else value).get(member)
-        if type(told) not in TELLING:
-            raise TypeError
-        name, key, lane = by_value.get(told, other)  # type: ignore[arg-type, misc]
-        if name is None:
-            return None
-        if key:
-            lane = value[key]
-            if type(lane) not in KEYS:
-                raise TypeError
-        elif lane is BY_CONTENT:
-            lane = content
-        elif lane is BY_ROUTE:
-            lane = route(name, value, content)
-        return lane, name
-
-    return place
+    kinds = kinds_of(spec, way.route)
+    if kinds is None:
+        return way.exactly
+    alone = None if spec.kinds or decode is not None else kinds.other
+    if alone is not None and (alone.key or alone.lane is not BY_ROUTE):
+        if way.keeps and way.twins is not None:
+            return _sequence(alone, way.exactly, way.twins)
+        if way.reduce is not None and (names := ignored_members(spec.equality)) is not None:
+            return _without(names, alone, way.exactly)
+    place = _placing(kinds, way.route)
+    if decode is None and not way.keeps and way.reduce is None:
+        is_bag = alone is not None and alone.lane is BY_CONTENT
+        return _canonical(None if is_bag else place, way)
+    return _read(decode, place, way)
 
 
 # -- one kind ----------------------------------------------------------------------------------------------
 
 
 def _sequence(kind: PlacedKind, exactly: RecordReader, twins: Twins) -> RecordReader:
-    name, field, lane = kind
+    """Reads records of JSON whose content is the record itself."""
+    name, field, lane = kind.name, kind.key, kind.lane
 
     def read(record: Any) -> Any:
         try:
@@ -153,24 +118,9 @@ def _sequence(kind: PlacedKind, exactly: RecordReader, twins: Twins) -> RecordRe
     return read
 
 
-def _bag(exactly: RecordReader, twins: Twins) -> RecordReader:
-    def read(record: Any) -> Any:
-        try:
-            value = _loads(record)
-            simple = SIMPLE.issuperset(map(type, value.values()))
-            content = sorted_text(value) if simple else canonical_value(value)
-            if (simple and len(content) == len(record)) or lossless(record, _dumps(value)):
-                form = twins[record] = (content, content, DEFAULT_KIND, record)
-                return form
-        except _DECLINE:
-            pass
-        return exactly(record)
-
-    return read
-
-
 def _without(fields: list[str], kind: PlacedKind, exactly: RecordReader) -> RecordReader:
-    name, key, lane_of_all = kind
+    """Reads records of JSON of which some members are not compared."""
+    name, key, lane_of_all = kind.name, kind.key, kind.lane
     bag = lane_of_all is BY_CONTENT
 
     def read(record: Any) -> Any:
@@ -194,39 +144,61 @@ def _without(fields: list[str], kind: PlacedKind, exactly: RecordReader) -> Reco
 # -- any kinds ---------------------------------------------------------------------------------------------
 
 
-def _placed(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
-    """Reads records whose content is the record itself."""
+def _placing(kinds: Kinds, route: Route) -> PlaceOf:
+    """A function that gives the lane and the kind of a value, None for a value that is left out.
 
-    def read(record: Any) -> Any:
-        try:
-            value = _loads(record)
-            written = _dumps(value)
-            if (written == record and len(record) <= SHORT) or lossless(record, written):
-                placed = place(value, record)
-                if placed is None:
-                    return IGNORED
-                form = twins[record] = (placed[0], record, placed[1], record)
-                return form
-        except _DECLINE:
-            pass
-        return exactly(record)
+    It raises one of `_DECLINE` if it cannot. Python unpacks plain tuples several times as fast as named ones.
+    """
+    inside, member = kinds.inside, kinds.member
+    by_value: dict[Any, Any] = {value: _told(kind) for value, kind in kinds.by_value.items()}
+    other: Any = None if kinds.other is None else _told(kinds.other)
 
-    return read
+    def place(value: dict[str, Any], content: bytes) -> tuple[Hashable, str] | None:
+        kind = other
+        if member:
+            told = (value["$value"] if inside else value).get(member)
+            if type(told) not in TELLING:
+                raise TypeError
+            kind = by_value.get(told, other)
+        name, key, lane = kind
+        if name is None:
+            return None
+        if key:
+            lane = value[key]
+            if type(lane) not in KEYS:
+                raise TypeError
+        elif lane is BY_CONTENT:
+            lane = content
+        elif lane is BY_ROUTE:
+            lane = route(name, value, content)
+        return lane, name
+
+    return place
 
 
-def _compared(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
-    """Reads records whose content is the canonical form of all of the record."""
+def _told(kind: PlacedKind) -> tuple[str | None, str, Any]:
+    return kind.name, kind.key, kind.lane
+
+
+def _canonical(place: PlaceOf | None, way: Way) -> RecordReader:
+    """Reads records of JSON whose content is their canonical form; a bag without `place`."""
+    exactly = way.exactly
+    twins: Twins = {} if way.twins is None else way.twins
 
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
             simple = SIMPLE.issuperset(map(type, value.values()))
-            content = sorted_text(value) if simple else canonical_value(value)
+            content = b"%b" % _dumps(value, option=SORTED) if simple else canonical_value(value)
             if (simple and len(content) == len(record)) or lossless(record, _dumps(value)):
-                placed = place(value, content)
-                if placed is None:
-                    return IGNORED
-                form = twins[record] = (placed[0], content, placed[1], record)
+                lane: Any = content
+                kind = DEFAULT_KIND
+                if place is not None:
+                    placed = place(value, content)
+                    if placed is None:
+                        return IGNORED
+                    lane, kind = placed
+                form = twins[record] = (lane, content, kind, record)
                 return form
         except _DECLINE:
             pass
@@ -235,31 +207,18 @@ def _compared(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordRead
     return read
 
 
-def _reduced(reduce: Change, place: PlaceOf, exactly: RecordReader) -> RecordReader:
-    """Reads records whose content is the canonical form of the compared part."""
-
-    def read(record: Any) -> Any:
-        try:
-            value = _loads(record)
-            if type(value) is dict and lossless(record, _dumps(value)):
-                value = reduce(value)
-                content = canonical_value(value)
-                placed = place(value, content)
-                return IGNORED if placed is None else (placed[0], content, placed[1], record)
-        except _DECLINE:
-            pass
-        return exactly(record)
-
-    return read
-
-
-def _decoded(decode: DecodeRecord, place: PlaceOf, way: Way) -> RecordReader:
-    """Reads records of any format with its decoder."""
+def _read(decode: DecodeRecord | None, place: PlaceOf, way: Way) -> RecordReader:
+    """Reads records of any format; of JSON without a decoder."""
     _, reduce, keeps, exactly, twins = way
 
     def read(record: Any) -> Any:
         try:
-            value = decode(record)
+            if decode is not None:
+                value = decode(record)
+            else:
+                value = _loads(record)
+                if not lossless(record, _dumps(value)):
+                    return exactly(record)
             if reduce is not None:
                 value = reduce(value)
             content = record if keeps else canonical_value(value)
@@ -271,7 +230,6 @@ def _decoded(decode: DecodeRecord, place: PlaceOf, way: Way) -> RecordReader:
                 twins[record] = form
             return form
         except _DECLINE:
-            pass
-        return exactly(record)
+            return exactly(record)
 
     return read

@@ -11,8 +11,8 @@ The declared order is brought into the form with the quickest index:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -38,17 +38,10 @@ from twinstream.spec.codec.callables import DecodeValue, find, related_by
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.describe import trait
-from twinstream.spec.file.model import (
-    Barrier,
-    ByKey,
-    CallableOrder,
-    Dependent,
-    PairRule,
-    Parallel,
-    PerKey,
-    Spec,
-)
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
+from twinstream.spec.file.values import WantedValues
 
 TIME_DIGITS = 400
 """Places before or after the point that a time may have: written out, 1e999999999 would fill the memory."""
@@ -61,13 +54,14 @@ Project = Callable[[Any], Hashable]
 class Routing(NamedTuple):
     """An order, and the function that gives each event its route through it.
 
-    `flat`: the route is a lane and nothing else. `letters`: some lanes are canonical forms.
+    `flat`: the route is a lane and nothing else. `by_content`: some partners are looked up by their canonical
+    forms, not found by place alone: those of bags, whose lane it is, and those of rules and functions.
     """
 
     order: Order
     route: Route
     flat: bool
-    letters: bool
+    by_content: bool
 
 
 def routing_of(spec: Spec, decode: DecodeValue = decode) -> Routing:
@@ -132,23 +126,23 @@ class _Compiler:
                     (branch.kinds, self.compile(branch.order, branch.kinds)) for branch in branches.values()
                 ]
                 return _side_by_side(parts)
-            case Dependent(dependent=rules):
+            case Dependent(rules=rules):
                 return self._ruled([self._rule(rule, kinds) for rule in rules], kinds)
             case CallableOrder(callable=name):
                 related = related_by(name, find(name, self._spec.name), self._decode)
-                return Routing(Pairwise(related), lambda *_: (), False, False)
+                return Routing(Pairwise(related), lambda *_: (), False, True)
             case _:
                 raise AssertionError(f"{order!r} is no order")
 
     def _keyed(self, paths: Sequence[Path], inner: Routing) -> Routing:
-        key = projection(paths, "that the order needs")
+        key = projection(paths)
         below = inner.route
         if not inner.flat:
             return Routing(
                 Keyed(inner.order),
                 lambda kind, value, content: (key(value), below(kind, value, content)),
                 False,
-                inner.letters,
+                inner.by_content,
             )
 
         def lane(kind: str, value: Any, content: bytes) -> Hashable:
@@ -158,25 +152,16 @@ class _Compiler:
                 return own
             return under if type(under) is bytes else (own, under)
 
-        return Routing(Lanes(), lane, True, inner.letters)
+        return Routing(Lanes(), lane, True, inner.by_content)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
-    def _rule(self, rule: Any, kinds: Sequence[str]) -> _Rule:
-        if not isinstance(rule, PairRule):
-            return _Rule(_kinds(rule[0], kinds), _kinds(rule[1], kinds))
-        same = tuple(
-            (self._path(entry), self._path(entry))
-            if isinstance(entry, str)
-            else (self._path(entry.first), self._path(entry.second))
-            for entry in rule.same
-        )
+    def _rule(self, rule: PairRule, kinds: Sequence[str]) -> _Rule:
+        same = tuple((self._path(one), self._path(other)) for one, other in rule.pairs)
         first, second = (_kinds(kind, kinds) for kind in rule.pair)
-        if rule.within is not None:
-            return _Rule(
-                first, second, same, self._path(rule.within.field), exact_time(rule.within.less_than)
-            )
-        return _Rule(first, second, same, None if rule.before is None else self._path(rule.before.field))
+        time = rule.within or rule.before
+        within = None if rule.within is None else exact_time(rule.within.less_than)
+        return _Rule(first, second, same, None if time is None else self._path(time.field), within)
 
     def _ruled(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing:
         everything = frozenset(kinds)
@@ -227,8 +212,8 @@ def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_C
     """
     if not classes:
         return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
-    bags = [_Class(kinds, ()) for kinds, part in lanes if part.letters]
-    ordered = [(kinds, part) for kinds, part in lanes if not part.letters]
+    bags = [_Class(kinds, ()) for kinds, part in lanes if part.by_content]
+    ordered = [(kinds, part) for kinds, part in lanes if not part.by_content]
     routing = _looked_up([*classes, *bags])
     if not ordered:
         return routing
@@ -248,9 +233,7 @@ def _kinds(name: str, kinds: Sequence[str]) -> frozenset[str]:
 
 def _restricted(rules: Iterable[_Rule], kinds: frozenset[str]) -> list[_Rule]:
     """The rules, restricted to these kinds."""
-    kept = [
-        _Rule(rule.first & kinds, rule.second & kinds, rule.same, rule.time, rule.within) for rule in rules
-    ]
+    kept = [replace(rule, first=rule.first & kinds, second=rule.second & kinds) for rule in rules]
     return [rule for rule in kept if rule.first and rule.second]
 
 
@@ -281,13 +264,13 @@ def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = F
     def route(kind: str, value: Any, content: bytes) -> Any:
         return BARRIER if kind in barriers else below(kind, value, content)
 
-    return Routing(Epochs(inner.order, copies), route, False, inner.letters)
+    return Routing(Epochs(inner.order, copies), route, False, inner.by_content)
 
 
 def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
     number_of = {kind: number for number, (names, _) in enumerate(parts) for kind in names}
     routes = [part.route for _, part in parts]
-    letters = any(part.letters for _, part in parts)
+    by_content = any(part.by_content for _, part in parts)
 
     def route(kind: str, value: Any, content: bytes) -> Hashable:
         number = number_of[kind]
@@ -299,8 +282,8 @@ def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
         return below if type(below) is bytes else (number, below)
 
     if all(part.flat for _, part in parts):
-        return Routing(Lanes(), lane, True, letters)
-    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, letters)
+        return Routing(Lanes(), lane, True, by_content)
+    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, by_content)
 
 
 # -- keys --------------------------------------------------------------------------------------------------
@@ -314,25 +297,42 @@ def typed(value: Any) -> Hashable:
     return int(text) if text.lstrip(b"-").isdigit() else (text,)
 
 
-def projection(paths: Sequence[Path], purpose: str) -> Project:
+def condition(spec: Spec, where: Mapping[str, WantedValues]) -> Callable[[Any], bool]:
+    """Whether a value has, in each of some fields, the value that is wanted or one of those."""
+    wanted = [
+        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
+        for field, values in where.items()
+    ]
+
+    def holds(value: Any) -> bool:
+        for path, values in wanted:
+            member = read(value, path)
+            if member is ABSENT or typed(member) not in values:
+                return False
+        return True
+
+    return holds
+
+
+def projection(paths: Sequence[Path]) -> Project:
     """A function that reads the values at some paths, as a key. Raises DecodeError if one is missing."""
     if len(paths) == 1:
-        return _one(paths[0], purpose)
-    parts = [_one(path, purpose) for path in paths]
+        return _one(paths[0])
+    parts = list(map(_one, paths))
     return lambda value: tuple(part(value) for part in parts)
 
 
-def _one(path: Path, purpose: str) -> Project:
+def _one(path: Path) -> Project:
     def key(value: Any) -> Hashable:
         member = read(value, path)
         if member is ABSENT:
-            raise DecodeError(f"field `{shown(path)}`, {purpose}, is missing")
+            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
         return typed(member)
 
     return key
 
 
-def shown(path: Path) -> str:
+def _shown(path: Path) -> str:
     """A path as its owner wrote it."""
     return path_text(path[1:] if path[0] == "$value" else path)
 
@@ -375,7 +375,7 @@ def _looked_up(classes: Sequence[_Class]) -> Routing:
     def route(kind: str, value: Any, _content: bytes) -> Roles:
         return Roles(plans[kind], tuple([key(value) for key in keys[kind]]))
 
-    return Routing(Ruled(roles), route, False, False)
+    return Routing(Ruled(roles), route, False, True)
 
 
 def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Project]]:
@@ -393,7 +393,7 @@ def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Projec
 def _key(rule: _Rule, role: int) -> Project:
     """The key of an event with one of the two roles."""
     paths = [pair[role] for pair in rule.same]
-    key: Project = projection(paths, "that the order needs") if paths else lambda _value: ()
+    key: Project = projection(paths) if paths else lambda _value: ()
     return key if rule.time is None else _timed(rule.time, rule.within, role, key)
 
 
@@ -414,10 +414,10 @@ def _time(path: Path) -> Callable[[Any], Time]:
     def time(value: Any) -> Time:
         member = read(value, path)
         if member is ABSENT:
-            raise DecodeError(f"field `{shown(path)}`, that the order needs, is missing")
+            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
         try:
             return exact_time(member)
         except DecodeError as error:
-            raise DecodeError(f"field `{shown(path)}`, a time that the order needs: {error}") from None
+            raise DecodeError(f"field `{_shown(path)}`, a time that the order needs: {error}") from None
 
     return time

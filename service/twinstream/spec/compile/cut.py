@@ -18,7 +18,8 @@ from twinstream.spec.codec.routes import exact_time
 from twinstream.spec.compile.clocks import UNITS, unit_of
 from twinstream.spec.decode.headers import input_position
 from twinstream.spec.describe import trait
-from twinstream.spec.file.model import Barrier, Spec
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier
 from twinstream.spec.file.paths import ABSENT, read
 from twinstream.spec.file.start import instant
 

@@ -11,10 +11,10 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.field_diff import differences
-from twinstream.spec.codec.routes import typed
-from twinstream.spec.file.model import KnownDifference as Declared
+from twinstream.spec.codec.routes import condition
+from twinstream.spec.file.known_differences import KnownDifference as Declared
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import ABSENT, Path, read
+from twinstream.spec.file.paths import holds
 
 Holds = Callable[[Any], bool]
 
@@ -55,7 +55,7 @@ class _Coverage:
         self._kinds = frozenset(rule.when.divergences)
         if codec.close is not None and "extra" in self._kinds:
             self._kinds |= {"duplicate"}  # which of the two it is called makes no difference then
-        self._where = _condition(rule, spec)
+        self._where = condition(spec, rule.when.where) if rule.when.where else None
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
 
@@ -77,24 +77,4 @@ class _Coverage:
         assert left is not None
         assert right is not None
         values = self._codec.compared_pair(left[0][3], right[0][3])
-        return all(self._allowed(path) for path, _ in differences(*values))
-
-    def _allowed(self, path: Path) -> bool:
-        return any(path[: len(field)] == field for field in self._fields)
-
-
-def _condition(rule: Declared, spec: Spec) -> Holds | None:
-    """The condition on the fields of an event; None if there is none."""
-    if not rule.when.where:
-        return None
-    wanted = [
-        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
-        for field, values in rule.when.where.items()
-    ]
-
-    def holds(value: Any) -> bool:
-        return all(
-            (member := read(value, path)) is not ABSENT and typed(member) in values for path, values in wanted
-        )
-
-    return holds
+        return all(any(holds(field, path) for field in self._fields) for path, _ in differences(*values))

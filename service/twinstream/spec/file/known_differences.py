@@ -20,8 +20,11 @@ class When(Strict):
     divergences: Annotated[
         list[Literal["missing", "extra", "changed", "reordered", "duplicate"]], Field(min_length=1)
     ]
+    """The kinds of divergence that it explains."""
     where: dict[FieldPath, WantedValues] = {}
+    """Field → value, or list of values, that the event must have."""
     fields: list[FieldPath] = []
+    """The only fields that may differ in a `changed` event."""
 
     @model_validator(mode="after")
     def _fields_of_changed(self) -> When:
@@ -34,7 +37,9 @@ class Ceiling(Strict):
     """How many divergences a known difference covers: a number, or a share of the events."""
 
     count: Annotated[int, Field(ge=1), NO_FLAG] | None = None
+    """The largest number of divergences."""
     share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), NO_FLAG] | None = None
+    """The largest share of the events, above 0 and up to 1."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Ceiling:
@@ -47,8 +52,14 @@ class KnownDifference(Strict):
     """A difference that its owner knows of: until it expires and up to its ceiling it is explained."""
 
     id: Annotated[str, Field(min_length=1)]
+    """The name of this rule, unique in the file."""
     when: When
+    """Which divergences it explains."""
     owner: Annotated[str, Field(min_length=1)]
+    """Who answers for it."""
     expires: Date
+    """The day from which it explains nothing any more, in UTC."""
     ceiling: Ceiling
+    """How many it may explain."""
     ticket: str | None = None
+    """Where it is tracked."""

@@ -1,9 +1,9 @@
 """The comparison file (spec version 1) as one typed model.
 
-Each class is one mapping of the file; unknown keys are refused. The order is in `orders`, the equality in
-`equality`, plain values in `values`; all can be imported from here. `twinstream.spec.load` reads a file into
-the model, checks the laws that relate one key to another (`spec.laws`) and turns every violation into a
-sentence with file, line and key. The file itself is described in ``docs/spec.md``.
+Each class is one mapping of the file; unknown keys are refused. The text below a key describes it, in the
+published schema too (`schema`). `twinstream.spec.load` reads a file into the model, checks the laws that
+relate one key to another (`spec.laws`) and turns every violation into a sentence with file, line and key. The
+file itself is described in ``docs/spec.md``.
 """
 
 # ruff: noqa: RUF012 - pydantic gives each instance a default of its own
@@ -18,26 +18,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
-from twinstream.spec.file.equality import Equality, SpecEquality, Tolerance
-from twinstream.spec.file.known_differences import Ceiling, KnownDifference, When
-from twinstream.spec.file.orders import (
-    EVERY,
-    Barrier,
-    Before,
-    Branch,
-    ByKey,
-    CallableOrder,
-    Dependent,
-    Order,
-    PairRule,
-    Parallel,
-    PerKey,
-    SamePair,
-    Within,
-    nodes,
-    reads,
-    text_of,
-)
+from twinstream.spec.file.equality import Equality, SpecEquality
+from twinstream.spec.file.known_differences import KnownDifference
+from twinstream.spec.file.orders import Order, nodes, reads, text_of
 from twinstream.spec.file.paths import Path, parse_path
 from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import (
@@ -49,48 +32,11 @@ from twinstream.spec.file.values import (
     KindName,
     Location,
     Name,
-    Scalar,
     Strict,
     TopicName,
     WantedValues,
-    dotted,
+    key_of,
 )
-
-__all__ = [
-    "EVERY",
-    "Barrier",
-    "Before",
-    "Branch",
-    "ByKey",
-    "CallableOrder",
-    "Ceiling",
-    "Decode",
-    "Dependent",
-    "Duplicates",
-    "Equality",
-    "EventKind",
-    "Evidence",
-    "FieldPath",
-    "Gate",
-    "KnownDifference",
-    "Limits",
-    "Order",
-    "Overdue",
-    "PairRule",
-    "Parallel",
-    "PerKey",
-    "SamePair",
-    "Scalar",
-    "Spec",
-    "SpecEquality",
-    "Start",
-    "Strict",
-    "Tolerance",
-    "Undecodable",
-    "Version",
-    "When",
-    "Within",
-]
 
 DUPLICATE_HORIZON = 10_000
 """Offsets of a partition within which copies are found if a rule asks for it: about 3 MB a partition."""
@@ -102,10 +48,15 @@ class Decode(Strict):
     """How a record's value is read: its format, and where the schema of avro and protobuf comes from."""
 
     format: Literal["json", "msgpack", "utf8", "bytes", "avro", "protobuf"] = "json"
+    """The format of values."""
     schema_file: Annotated[str, Field(min_length=1)] | None = None
+    """Avro, protobuf: the file that holds the schema, relative to the comparison file."""
     registry: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """Avro, protobuf: the address of the schema registry."""
     message: Annotated[str, Field(min_length=1)] | None = None
+    """Protobuf with `schema_file`: the full name of the message type."""
     tombstones: Literal["undecodable", "ignore"] = "undecodable"
+    """How a record without a value is treated: it is `undecodable`, or `ignore`d."""
 
     @model_validator(mode="after")
     def _schema(self) -> Decode:
@@ -126,35 +77,51 @@ class Version(Strict):
     """One side: the topic that it writes, the name of its version, and its format if it has its own."""
 
     topic: TopicName
+    """The Kafka topic that this version writes."""
     version: str | None = None
+    """The name of the version, as reports show it and as control records give it."""
     decode: Decode | None = None
+    """How this side's values are read, if not as `decode` says."""
 
 
 class EventKind(Strict):
     """A named class of events: all of `where` hold (a value, or one of a list); `ignore` leaves them out."""
 
     where: dict[FieldPath, WantedValues] = {}
+    """Field → value, or list of values; all must hold. Empty fits everything."""
     ignore: Flag = False
+    """Whether events of this kind are left out of the comparison; they are still counted."""
 
 
 class Duplicates(Strict):
     """What a second copy of an event is: an event like any other, or possibly a replay, told by its marks."""
 
     policy: Literal["strict", "replays"] = "strict"
+    """`strict`: a copy is an event like any other. `replays`: what a retry writes again is left out."""
     horizon: Annotated[int, Field(ge=1, le=10_000), NO_FLAG] = 10
+    """`replays`: how many batches of a query are remembered."""
 
 
 class Overdue(Strict):
     """When an unmatched event is overdue, and whether that proves a difference."""
 
     clock: Literal["arrival", "event_time", "input"] = "arrival"
+    """`arrival`: Kafka's timestamps. `event_time`: a field of the events. `input`: the progress that both
+    versions report on the `control` topic."""
     after: Duration = timedelta(seconds=60)
+    """The age from which an unmatched event is overdue; at least 1s."""
     proves: Flag = False
+    """Whether an overdue event is a difference, or only a suspicion."""
     field: FieldPath | None = None
+    """`event_time`: the field with an event's time, a number or an ISO 8601 text."""
     window_end: FieldPath | None = None
+    """`input`: the field with the end of the window that an event stands for."""
     unit: Literal["s", "ms", "us"] = "ms"
+    """What a number in `field` or `window_end` counts since 1970."""
     max_jump: Duration = timedelta(hours=1)
+    """`event_time`: a time further ahead than this does not count."""
     idle_after: Duration = timedelta(seconds=30)
+    """`event_time`: a partition without events for so long does not hold its side back."""
 
     @field_validator("after")
     @classmethod
@@ -180,32 +147,45 @@ class Evidence(Strict):
     """What must have been compared before the verdict can be EQUIVALENT."""
 
     matched: Annotated[int, Field(ge=1), NO_FLAG] = 1000
+    """Pairs wanted before EQUIVALENT."""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False), NO_FLAG] = 300
+    """Seconds of Kafka time wanted before EQUIVALENT."""
     may_be_absent: list[str] = []
+    """Kinds that need not have matched."""
 
 
 class Undecodable(Strict):
     """How many records may be undecodable before the verdict is INCONCLUSIVE."""
 
     budget: Annotated[int, Field(ge=0), NO_FLAG] = 0
+    """How many records of both sides together may be undecodable."""
 
 
 class Gate(Strict):
     """How old `verified_through` may be for a pass."""
 
     max_staleness: Duration = timedelta(minutes=5)
+    """How old `verified_through` may be for a pass."""
 
 
 class Limits(Strict):
     """Bounds on memory and work; a limit that is reached makes the verdict INCONCLUSIVE, with the reason."""
 
     unmatched_events: Annotated[int, Field(ge=1), NO_FLAG] = 5_000_000
+    """How many unmatched events are held; one more makes a hole."""
     unmatched_bytes: Bytes = ByteSize(2 << 30)
+    """How many bytes of unmatched events are held; more make a hole."""
     lead: Duration = timedelta(seconds=60)
+    """How far a side may run ahead before it waits."""
     scope_events: Annotated[int, Field(ge=32), NO_FLAG] = 10_000
+    """How many events are set aside after a difference, in one scope; more make a hole."""
     kept_divergences: Annotated[int, Field(ge=1), NO_FLAG] = 10_000
+    """Divergences saved with their records; all are counted."""
     recent_matches: Annotated[int, Field(ge=0), NO_FLAG] = 100_000
+    """Matches remembered to name a difference `duplicate`, not `extra`; 0: none."""
     duplicate_horizon: Annotated[int, Field(ge=1, le=1_000_000), NO_FLAG] = DUPLICATE_HORIZON
+    """Where a known difference names `duplicate`: how many offsets behind an equal event of its partition
+    a copy is recognised. An event that may be a copy of one further back makes a hole."""
 
 
 class Decision(NamedTuple):
@@ -219,37 +199,61 @@ class Decision(NamedTuple):
     @property
     def place(self) -> str:
         """The key of the file that names the field."""
-        in_list = self.what == "kind" or isinstance(self.at[-1], int)
-        return dotted(self.at[:-1] if in_list else self.at)
+        return key_of(self.at)
 
 
 class Spec(Strict):
     """One comparison file."""
 
     version: Annotated[Literal[1], NO_FLAG]
+    """The version of this format."""
     name: Name
+    """The name of the comparison, a DNS label."""
     reference: Version
+    """The trusted version and its topic."""
     candidate: Version
+    """The new version and its topic."""
     control: TopicName | None = None
+    """The topic on which both versions report their progress, each under its `version`."""
     decode: Decode = Decode()
+    """How the values of records are read; a side may have its own."""
     kinds: dict[KindName, EventKind] = {}
+    """Named classes of events; the first that fits wins. Without it all are of kind `event`."""
     emits: Literal["append"] = "append"
+    """Each result is written once; the only mode that can be compared."""
     order: Order
+    """Which events must keep their order. Required: there is no safe default."""
     equality: SpecEquality = SpecEquality()
+    """Which fields are compared, and how."""
     identity: Annotated[list[FieldPath], Field(min_length=1)] | None = None
+    """Fields that name what an event is about, so that a difference can be called `changed`."""
     show: list[FieldPath] = []
+    """Fields whose values the service may show; all others are masked."""
     maps: list[FieldPath] = []
-    co_partitioned: Annotated[bool, Field(strict=True)] = False
+    """Objects whose member names are data: the service masks these names, too."""
+    co_partitioned: Flag = False
+    """Asserts that both topics have the same number of partitions, and that events which are equal or
+    dependent stand in partitions of the same number. Each pair is checked. `serve --shards` needs it."""
     keep: Literal["records", "hashes"] = "records"
+    """What is held of an event that waits for its partner: its record, or digests of its values alone."""
     start: Start = Start()
+    """The cut at which the comparison begins."""
     duplicates: Duplicates = Duplicates()
+    """How a second copy of an event is treated."""
     overdue: Overdue = Overdue()
+    """From when an unmatched event is overdue, and whether that proves a difference."""
     evidence: Evidence = Evidence()
+    """The evidence that the verdict EQUIVALENT needs."""
     undecodable: Undecodable = Undecodable()
+    """How many records may be undecodable."""
     gate: Gate = Gate()
+    """How fresh a pass must be."""
     on_divergence: Literal["continue", "halt"] = "continue"
+    """`continue`, or `halt` at the first difference and ignore everything later."""
     limits: Limits = Limits()
+    """Bounds on memory and work."""
     known_differences: list[KnownDifference] = []
+    """Differences that are known and explained, for a while and up to a ceiling."""
 
     @field_validator("emits", mode="before")
     @classmethod
@@ -269,10 +273,29 @@ class Spec(Strict):
             return {**data, "start": {"at": data["start"]}}
         return data
 
+    @property
+    def sides(self) -> tuple[tuple[str, Version], tuple[str, Version]]:
+        """The entries of both sides, with their keys."""
+        return ("reference", self.reference), ("candidate", self.candidate)
+
+    @property
+    def decodes(self) -> Iterator[tuple[Location, Decode]]:
+        """Every `decode` of the file, with its place."""
+        yield ("decode",), self.decode
+        for name, version in self.sides:
+            if version.decode is not None:
+                yield (name, "decode"), version.decode
+
     def decode_of(self, side: Side) -> Decode:
         """How the records of a side are read."""
-        version = self.reference if side is Side.LEFT else self.candidate
-        return version.decode or self.decode
+        return self.version_of(side).decode or self.decode
+
+    @property
+    def equalities(self) -> Iterator[tuple[Location, Equality]]:
+        """The equality of all kinds, then those of single kinds, with their places."""
+        yield ("equality",), self.equality
+        for kind, equality in self.equality.per_kind.items():
+            yield ("equality", "per_kind", kind), equality
 
     def equality_of(self, kind: str) -> Equality:
         """The equality for the events of a kind."""

@@ -41,13 +41,16 @@ class PerKey(Strict):
     """Events with equal values of these fields are in order; others are independent."""
 
     per_key: Annotated[list[FieldPath], Field(min_length=1)]
+    """Events with equal values of all these fields are in order."""
 
 
 class ByKey(Strict):
     """Events with different values of these fields are independent; those with equal ones are as `inner`."""
 
     by_key: Annotated[list[FieldPath], Field(min_length=1)]
+    """Events with different values of these fields are independent."""
     inner: Order
+    """The order of events with equal values."""
 
 
 def _listed(value: Any) -> Any:
@@ -62,8 +65,11 @@ class Barrier(Strict):
     """
 
     barrier: Annotated[list[KindName], Field(min_length=1), BeforeValidator(_listed)]
+    """The kind, or kinds, that everything here is in order with."""
     inner: Order
+    """The order of the events between two barriers."""
     copies: Literal["one", "per_partition"] = "one"
+    """`one` barrier for the topic, or one copy of it in each partition."""
 
     @model_validator(mode="after")
     def _copies_in_one(self) -> Barrier:
@@ -77,20 +83,25 @@ class Branch(Strict):
     """The events of some kinds, and their order."""
 
     kinds: Annotated[list[KindName], Field(min_length=1)]
+    """The kinds in this branch."""
     order: Order
+    """The order of their events."""
 
 
 class Parallel(Strict):
     """Events of different branches are independent; every kind is in exactly one."""
 
     parallel: Annotated[dict[KindName, Branch], Field(min_length=1)]
+    """Branch → its kinds and their order; every kind is in exactly one branch."""
 
 
 class SamePair(Strict):
     """A field of the first kind that must equal a field of the second."""
 
     first: FieldPath
+    """The field in the event of the first kind."""
     second: FieldPath
+    """The field in the event of the second kind."""
 
 
 def _same_pair(value: Any) -> Any:
@@ -115,13 +126,16 @@ class Within(Strict):
     """The two numbers in `field` differ by less than `less_than`."""
 
     field: FieldPath
+    """A number in both events."""
     less_than: Above0
+    """The limit. Events whose numbers differ by exactly this much are independent."""
 
 
 class Before(Strict):
     """The number in `field` is smaller in the event of the first kind."""
 
     field: FieldPath
+    """A number in both events."""
 
 
 def _two_kinds(value: Any) -> Any:
@@ -137,9 +151,23 @@ class PairRule(Strict):
     """An event of the one kind depends on one of the other when all of the conditions hold."""
 
     pair: KindPair
+    """Two kinds; `*` is every kind that comes here."""
     same: list[Same] = []
+    """Fields that must be equal in both events; all must be."""
     within: Within | None = None
+    """Dependent when a number differs by less than a limit."""
     before: Before | None = None
+    """Dependent when a number is smaller in the event of the first kind."""
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The fields that must be equal: one of the first kind, one of the second."""
+        return tuple((one, one) if isinstance(one, str) else (one.first, one.second) for one in self.same)
+
+    @property
+    def alike(self) -> list[str]:
+        """The fields that must be equal and have one name in both kinds."""
+        return [same for same in self.same if isinstance(same, str)]
 
     @model_validator(mode="after")
     def _conditions(self) -> PairRule:
@@ -173,6 +201,15 @@ class Dependent(Strict):
     """Exactly the pairs that a rule names are dependent."""
 
     dependent: Annotated[list[Rule], Field(min_length=1)]
+    """Rules: exactly the pairs that one of them names are dependent."""
+
+    @property
+    def rules(self) -> list[PairRule]:
+        """The rules in one form; two kinds alone are a rule without conditions."""
+        return [
+            rule if isinstance(rule, PairRule) else PairRule.model_construct(pair=rule)
+            for rule in self.dependent
+        ]
 
 
 def _function(name: str) -> str:
@@ -183,9 +220,10 @@ def _function(name: str) -> str:
 
 
 class CallableOrder(Strict):
-    """Two events are dependent when a function of theirs says so: the slow way."""
+    """Two events are dependent when a function says so. It is asked about each pair, which is slow."""
 
     callable: Annotated[str, AfterValidator(_function)]
+    """`package.module:function`, called with two events."""
 
 
 _WORDS = ("unordered", "total")
@@ -234,11 +272,9 @@ def _hint(near: str | None) -> str:
 def _tag(value: Any) -> str:
     if isinstance(value, str):
         return TAG + "word"
-    return TAG + next(form for form, model in _FORMS.items() if _has_form(value, form, model))
-
-
-def _has_form(value: Any, form: str, model: type[Strict]) -> bool:
-    return form in value if isinstance(value, dict) else isinstance(value, model)
+    if isinstance(value, dict):
+        return TAG + next(form for form in _FORMS if form in value)
+    return TAG + next(form for form, model in _FORMS.items() if isinstance(value, model))
 
 
 Order = TypeAliasType(
@@ -299,21 +335,19 @@ def nodes(order: Order, kinds: tuple[str, ...], at: Location = ("order",)) -> It
                 yield from nodes(branch.order, inside, (*at, "parallel", name, "order"))
 
 
+def reached_by(order: Order, *kinds: str) -> Iterator[Order]:
+    """The nodes of an order that events of all these kinds reach, the outer before the inner."""
+    return (node.order for node in nodes(order, kinds) if set(node.kinds) >= set(kinds))
+
+
 def reads(node: Node) -> Iterator[FieldRead]:
     """The fields that a node itself reads, in the order of the file."""
-    match node.order:
-        case PerKey(per_key=fields):
-            yield from (
-                FieldRead(field, (*node.at, "per_key", n), node.kinds) for n, field in enumerate(fields)
-            )
-        case ByKey(by_key=fields):
-            yield from (
-                FieldRead(field, (*node.at, "by_key", n), node.kinds) for n, field in enumerate(fields)
-            )
-        case Dependent(dependent=rules):
-            for n, rule in enumerate(rules):
-                if isinstance(rule, PairRule):
-                    yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
+    for key in ("per_key", "by_key"):
+        for n, field in enumerate(getattr(node.order, key, ())):
+            yield FieldRead(field, (*node.at, key, n), node.kinds)
+    if isinstance(node.order, Dependent):
+        for n, rule in enumerate(node.order.rules):
+            yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
 
 
 def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[FieldRead]:

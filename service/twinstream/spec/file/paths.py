@@ -37,6 +37,11 @@ def overlap(one: Path, another: Path) -> bool:
     return one[:shorter] == another[:shorter]
 
 
+def holds(outer: tuple[str | int, ...], inner: tuple[str | int, ...]) -> bool:
+    """Whether one path is the other or leads to it."""
+    return inner[: len(outer)] == outer
+
+
 def nested(fields: Sequence[str]) -> tuple[int, str] | None:
     """The first field that overlaps an earlier one: its index, and the earlier one."""
     return _first(fields, overlap)

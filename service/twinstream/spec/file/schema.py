@@ -1,4 +1,4 @@
-"""Makes the JSON Schema of the comparison file, for editors, from the model.
+"""Makes the JSON Schema of the comparison file, for editors, from the model and its docstrings.
 
 ``python -m twinstream.spec.file.schema`` prints it; it is kept in ``docs/comparison.schema.json``. The schema
 covers the shape of a file and the short forms that loading accepts. The laws that relate one key to another
@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from twinstream.spec.file.descriptions import DESCRIPTIONS
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.values import PATH_PATTERN, duration_text
 
@@ -33,9 +32,6 @@ def comparison_schema() -> JsonSchema:
     """The schema of a comparison file, in the dialect of 2020-12."""
     made = _tidy(Spec.model_json_schema(schema_generator=_Generator))
     definitions = made.pop("$defs")
-    for name, model in {"Spec": made, **definitions}.items():
-        for member, schema in model.get("properties", {}).items():
-            schema["description"] = DESCRIPTIONS[name][member]
     definitions["FieldPath"] = _FIELD_PATH
     _add_short_forms(made, definitions)
     head = {"$schema": DIALECT, "title": "Twinstream comparison file", "description": _ABOUT}
@@ -43,6 +39,7 @@ def comparison_schema() -> JsonSchema:
 
 
 _ABOUT = "Two versions of a streaming pipeline, and what counts as equal between their outputs."
+_PATH = {"$ref": "#/$defs/FieldPath"}
 _FIELD_PATH = {
     "type": "string",
     "pattern": PATH_PATTERN,
@@ -57,23 +54,20 @@ def _tidy(node: Any) -> Any:
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
         return node
-    if node.get("pattern") == PATH_PATTERN:
-        return {"$ref": "#/$defs/FieldPath"}
-    fields = node.get("patternProperties", {}).get(PATH_PATTERN)
-    if fields is not None:
-        return {
-            "type": "object",
-            "propertyNames": {"$ref": "#/$defs/FieldPath"},
-            "additionalProperties": _tidy(fields),
-        }
-    return {key: _tidy_names(key, value) for key, value in node.items() if not _says_nothing(key, value)}
+    kept = {key: _tidy_member(key, value) for key, value in node.items() if not _says_nothing(key, value)}
+    if kept.get("pattern") == PATH_PATTERN:
+        return {key: kept[key] for key in kept if key == "description"} | _PATH
+    if fields := kept.get("patternProperties"):
+        del kept["patternProperties"]
+        kept |= {"propertyNames": _PATH, "additionalProperties": fields[PATH_PATTERN]}
+    return kept
 
 
-def _tidy_names(key: str, value: Any) -> Any:
-    """Leave the names of members and definitions alone: they are not keywords."""
+def _tidy_member(key: str, value: Any) -> Any:
+    """Leave the names of members and definitions alone, which are no keywords; put a text on one line."""
     if key in {"properties", "$defs"}:
         return {name: _tidy(schema) for name, schema in value.items()}
-    return _tidy(value)
+    return " ".join(value.split()) if key == "description" else _tidy(value)
 
 
 def _says_nothing(key: str, value: Any) -> bool:
@@ -85,7 +79,7 @@ def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
     barrier = definitions["Barrier"]["properties"]["barrier"]
     definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
     start = spec["properties"]["start"]
-    by_name = {"enum": ["earliest", "barrier"], "type": "string"}
+    by_name = {"enum": ["earliest", "barrier", "input"], "type": "string"}
     spec["properties"]["start"] = _either(start, by_name)
     same = definitions["PairRule"]["properties"]["same"]
     same["items"]["oneOf"].append(
@@ -93,10 +87,8 @@ def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
             "type": "object",
             "minProperties": 1,
             "maxProperties": 1,
-            "propertyNames": {
-                "allOf": [{"$ref": "#/$defs/FieldPath"}, {"not": {"enum": ["first", "second"]}}]
-            },
-            "additionalProperties": {"$ref": "#/$defs/FieldPath"},
+            "propertyNames": {"allOf": [_PATH, {"not": {"enum": ["first", "second"]}}]},
+            "additionalProperties": _PATH,
             "description": "The field of the first kind, and the field of the second that must equal it.",
         }
     )

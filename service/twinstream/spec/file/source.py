@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from math import inf, isfinite
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
@@ -37,6 +38,14 @@ class SourceText(NamedTuple):
                     return self.lines[place]
             at = at[:-1]
         return self.lines.get(())
+
+
+def file_bytes(file: str | Path, key: str = "") -> bytes:
+    """The content of a file that `key` names. Raises SpecError if it cannot be read."""
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise SpecError(str(file), None, key, f"cannot be read: {error.strerror}") from None
 
 
 def read_source(text: str, file: str) -> SourceText:

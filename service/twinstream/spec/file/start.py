@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.values import (
@@ -19,6 +19,7 @@ from twinstream.spec.file.values import (
     duration_text,
     exact,
     given,
+    number_or_text,
     problem,
 )
 
@@ -61,13 +62,13 @@ Offsets = Annotated[
 Moment = Annotated[
     str | Decimal | None,
     BeforeValidator(_moment),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": _RFC_3339}]}),
+    number_or_text(_RFC_3339),
 ]
 Span = Annotated[
     timedelta | Decimal | None,
     BeforeValidator(_span),
     PlainSerializer(_span_text, when_used="json"),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
+    number_or_text(f"^{SPAN}$", minimum=0),
 ]
 
 _NEEDS = {
@@ -89,11 +90,17 @@ class Start(Strict):
     """The cut at which the comparison begins; what lies before it is not compared."""
 
     at: Literal["earliest", "offsets", "event_time", "barrier", "input"] = "earliest"
+    """`earliest`: what the topics hold; or a cut: `offsets`, `event_time`, `barrier`, `input`."""
     reference: Offsets | None = None
+    """`offsets`: partition → the first offset that is compared, for every partition."""
     candidate: Offsets | None = None
+    """`offsets`: partition → the first offset that is compared, for every partition."""
     field: FieldPath | None = None
+    """`event_time`: the field that holds an event's time."""
     from_: Moment = Field(default=None, alias="from")
+    """`event_time`: what is earlier is before the start; 2026-01-01T00:00:00Z, or a number."""
     warm_up: Span = None
+    """`event_time`: how long after `from` events still lie before the start."""
 
     @model_validator(mode="after")
     def _members(self) -> Start:

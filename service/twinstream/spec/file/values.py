@@ -52,21 +52,29 @@ def dotted(at: Location) -> str:
     return ".".join(map(str, at))
 
 
+_BY_FIELD = {"where", "quantum", "tolerance"}
+"""The mappings whose keys are fields of events."""
+
+
+def key_of(at: Location) -> str:
+    """The key of the file that names a place: that of the whole for an element of a list or a field's member.
+
+    >>> key_of(("order", "dependent", 0, "pair", 1)), key_of(("equality", "quantum", "fare"))
+    ('order.dependent.0.pair', 'equality.quantum')
+    """
+    return dotted(at[:-1] if isinstance(at[-1], int) or (at[-2:-1] and at[-2] in _BY_FIELD) else at)
+
+
 class Breach(NamedTuple):
-    """A law that a file breaks: the place of the fault, the key that names it, the sentence about it."""
+    """A law that a file breaks: the place of the fault, and the sentence about it."""
 
     at: Location
-    key: str
     problem: str
 
-
-def breach(at: Location, problem: str) -> Breach:
-    """A breach whose key is that of its place; an index at the end, of a list's element, is left out.
-
-    >>> breach(("order", "dependent", 0, "pair", 1), "…").key
-    'order.dependent.0.pair'
-    """
-    return Breach(at, dotted(at[:-1] if isinstance(at[-1], int) else at), problem)
+    @property
+    def key(self) -> str:
+        """The key that names the fault."""
+        return key_of(self.at)
 
 
 def given(value: Any) -> str:
@@ -83,7 +91,9 @@ def nearest(name: Any, known: Iterable[str]) -> str | None:
 class Strict(BaseModel):
     """A mapping of the file: frozen, and unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", serialize_by_alias=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -175,25 +185,23 @@ def duration_text(value: timedelta) -> str:
 
 
 PATH_PATTERN = rf"^{_NAME}(\.{_NAME})*$"
-_NUMBER_TEXT = {"type": "string", "pattern": _DECIMAL}
+
+
+def number_or_text(pattern: str, kind: str = "number", **bound: int) -> WithJsonSchema:
+    """The schema of a number within a bound, or of a text with a pattern."""
+    return WithJsonSchema({"anyOf": [{"type": kind, **bound}, {"type": "string", "pattern": pattern}]})
+
 
 Duration = Annotated[
     timedelta,
     BeforeValidator(duration),
     PlainSerializer(duration_text, when_used="json"),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
+    number_or_text(f"^{SPAN}$", minimum=0),
 ]
 Bytes = Annotated[
     ByteSize,
     BeforeValidator(_no_flag),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$"},
-            ]
-        }
-    ),
+    number_or_text(r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$", "integer", minimum=0),
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
@@ -210,18 +218,8 @@ NO_FLAG = BeforeValidator(_no_flag)
 """Comes after the bounds of a number, which the schema would not contain otherwise."""
 Finite = Annotated[Annotated[float, Field(allow_inf_nan=False)] | Decimal, WithJsonSchema({"type": "number"})]
 """A finite number: a decimal where a float would change its value."""
-Above0 = Annotated[
-    Decimal,
-    BeforeValidator(exact),
-    Field(gt=0),
-    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _NUMBER_TEXT]}),
-]
-AtLeast0 = Annotated[
-    Decimal,
-    BeforeValidator(exact),
-    Field(ge=0),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, _NUMBER_TEXT]}),
-]
+Above0 = Annotated[Decimal, BeforeValidator(exact), Field(gt=0), number_or_text(_DECIMAL, exclusiveMinimum=0)]
+AtLeast0 = Annotated[Decimal, BeforeValidator(exact), Field(ge=0), number_or_text(_DECIMAL, minimum=0)]
 Date = Annotated[date, BeforeValidator(_date)]
 Scalar = str | int | Finite | bool | None
 WantedValues = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]

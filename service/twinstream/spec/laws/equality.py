@@ -18,22 +18,17 @@ from typing import NamedTuple
 
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import Decision, Spec
-from twinstream.spec.file.orders import Barrier, ByKey, Order, Parallel, PerKey
-from twinstream.spec.file.paths import Path, overlap, parse_path
+from twinstream.spec.file.orders import Barrier, Order, PerKey, reached_by
+from twinstream.spec.file.paths import Path, holds, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted
 
 _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
 
 
-def _holds(inner: Path, array: Path) -> bool:
-    """Whether a field is the array, or lies in its elements."""
-    return inner[: len(array)] == array
-
-
 _EXCLUDE = {
     ("quantum", "tolerance"): overlap,
-    ("tolerance", "unordered"): _holds,
-    ("tolerance", "sets"): _holds,
+    ("tolerance", "unordered"): lambda inner, array: holds(array, inner),
+    ("tolerance", "sets"): lambda inner, array: holds(array, inner),
     ("unordered", "sets"): eq,
 }
 """The forms that exclude each other, and when. An array in the elements of another is another array.
@@ -49,10 +44,6 @@ class EqualityPath(NamedTuple):
     at: Location
     does: str
 
-    def breach(self, problem: str) -> Breach:
-        """A breach at this field; its key is that of the list."""
-        return Breach(self.at, dotted(self.at[:-1]), problem)
-
 
 class _Part(NamedTuple):
     """One equality of the file, its place, and the kinds that it applies to."""
@@ -63,7 +54,7 @@ class _Part(NamedTuple):
 
     def breach(self, name: str, problem: str) -> Breach:
         """A breach in the member `name` of this equality."""
-        return Breach((*self.at, name), self.key(name), problem)
+        return Breach((*self.at, name), problem)
 
     def key(self, name: str) -> str:
         """The key of the member `name`, as messages name it."""
@@ -95,9 +86,9 @@ def equality_laws(spec: Spec) -> Iterator[Breach]:
 def _parts(spec: Spec) -> Iterator[_Part]:
     """The equality of all kinds without one of their own, then those of single kinds."""
     own = spec.equality.per_kind
-    yield _Part(spec.equality, ("equality",), tuple(kind for kind in spec.kind_names if kind not in own))
-    for kind, equality in own.items():
-        yield _Part(equality, ("equality", "per_kind", kind), (kind,))
+    for at, equality in spec.equalities:
+        kinds = (str(at[-1]),) if at[1:] else tuple(kind for kind in spec.kind_names if kind not in own)
+        yield _Part(equality, at, kinds)
 
 
 def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
@@ -107,21 +98,15 @@ def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
         path = parse_path(decision.field)
         for found in part.paths():
             if found.does in _CHANGES and overlap(path, parse_path(found.field)):
-                yield found.breach(f"may not name `{found.field}`: {_because(decision)}")
-        if part.equality.compare_only is not None and not _covered(decision.field, part.equality):
+                yield Breach(found.at, f"may not name `{found.field}`: {_because(decision)}")
+        kept = part.equality.compare_only
+        if kept is not None and not any(holds(parse_path(field), path) for field in kept):
             yield part.breach("compare_only", f"must name `{decision.field}`: {_because(decision)}")
 
 
 def _because(decision: Decision) -> str:
     decides = f"`{decision.field}` decides the {decision.what} (`{decision.place}`)"
     return f"{decides}, so it must be compared as it is"
-
-
-def _covered(field: str, equality: Equality) -> bool:
-    """Whether `compare_only` names a field or one that holds it."""
-    path = parse_path(field)
-    kept = [parse_path(kept) for kept in equality.compare_only or ()]
-    return any(path[: len(names)] == names for names in kept)
 
 
 def _told_from_null(spec: Spec, part: _Part) -> Iterator[Breach]:
@@ -143,7 +128,7 @@ def _apart(part: _Part) -> Iterator[Breach]:
         clash = _EXCLUDE.get((one.does, other.does))
         if clash and clash(parse_path(one.field), parse_path(other.field)):
             problem = f"`{other.field}` stands under `{one.does}` too (`{one.field}`); keep one of them"
-            yield other.breach(problem)
+            yield Breach(other.at, problem)
     for found in paths:
         if found.does not in {"ignore", "compare_only"}:
             yield from _left_out(part, found)
@@ -152,18 +137,17 @@ def _apart(part: _Part) -> Iterator[Breach]:
 def _left_out(part: _Part, found: EqualityPath) -> Iterator[Breach]:
     """A field that is not compared cannot have a form of comparison."""
     path = parse_path(found.field)
-    dropped = [parse_path(field) for field in part.equality.ignore]
-    if any(path[: len(names)] == names for names in dropped):
-        yield found.breach(f"`{found.field}` is left out by `{part.key('ignore')}`; keep one of them")
+    if any(holds(parse_path(field), path) for field in part.equality.ignore):
+        yield Breach(found.at, f"`{found.field}` is left out by `{part.key('ignore')}`; keep one of them")
     kept = part.equality.compare_only
     if kept is not None and not any(_reaches(parse_path(field), path, found.does) for field in kept):
         only = part.key("compare_only")
-        yield found.breach(f"`{found.field}` is left out, since `{only}` does not name it; name it there")
+        yield Breach(found.at, f"`{found.field}` is left out, since `{only}` does not name it; name it there")
 
 
 def _reaches(kept: Path, path: Path, does: str) -> bool:
     """Whether some of a field is kept; of an array, parts of its elements are enough."""
-    return overlap(kept, path) if does in {"unordered", "sets"} else path[: len(kept)] == kept
+    return overlap(kept, path) if does in {"unordered", "sets"} else holds(kept, path)
 
 
 def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
@@ -175,21 +159,13 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
         if found.does == "tolerance":
             problem = f"which `{bags[0]}` events match must be known before a number may differ"
             offer = f"write `quantum: {{{found.field}: …}}`, or `identity`, or an order that is a sequence"
-            yield found.breach(f"{problem}: {offer} (`total`, `per_key`)")
+            yield Breach(found.at, f"{problem}: {offer} (`total`, `per_key`)")
             return
 
 
 def in_sequence(order: Order, kind: str) -> bool:
     """Whether the events of a kind (under a key) form one sequence, so that places show partners."""
-    match order:
-        case PerKey() | "total":
-            return True
-        case ByKey(inner=inner):
-            return in_sequence(inner, kind)
-        case Barrier(barrier=kinds, inner=inner):
-            return kind in kinds or in_sequence(inner, kind)
-        case Parallel(parallel=branches):
-            return any(
-                kind in branch.kinds and in_sequence(branch.order, kind) for branch in branches.values()
-            )
-    return False
+    return any(
+        form == "total" or isinstance(form, PerKey) or (isinstance(form, Barrier) and kind in form.barrier)
+        for form in reached_by(order, kind)
+    )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.orders import CallableOrder, Dependent, PairRule, nodes
+from twinstream.spec.file.orders import CallableOrder, Dependent, nodes
 from twinstream.spec.file.paths import overlap
-from twinstream.spec.file.values import Breach, Location, breach, dotted
+from twinstream.spec.file.values import Breach, Location, dotted
 
 WHY = "with `keep: hashes` only digests of values are held, which tell whether two are equal and no more"
 CURE = "take it out, or leave `keep` out"
@@ -19,7 +19,7 @@ def keeping_laws(spec: Spec) -> Iterator[Breach]:
     if spec.keep == "records":
         return
     for at, what in _asked(spec):
-        yield breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
+        yield Breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
 
 
 def _asked(spec: Spec) -> Iterator[tuple[Location, str]]:
@@ -31,18 +31,16 @@ def _of_order(spec: Spec) -> Iterator[tuple[Location, str]]:
     for node in nodes(spec.order, spec.compared_kinds):
         if isinstance(node.order, CallableOrder):
             yield (*node.at, "callable"), "needs the values"
-        rules = node.order.dependent if isinstance(node.order, Dependent) else ()
+        rules = node.order.rules if isinstance(node.order, Dependent) else ()
         for n, rule in enumerate(rules):
-            if isinstance(rule, PairRule) and (rule.within or rule.before):
+            if rule.within or rule.before:
                 yield (*node.at, "dependent", n), "needs the times"
 
 
 def _of_values(spec: Spec) -> Iterator[tuple[Location, str]]:
-    if spec.equality.tolerance:
-        yield ("equality", "tolerance"), "needs the numbers"
-    for kind, equality in spec.equality.per_kind.items():
+    for at, equality in spec.equalities:
         if equality.tolerance:
-            yield ("equality", "per_kind", kind, "tolerance"), "needs the numbers"
+            yield (*at, "tolerance"), "needs the numbers"
     for n, rule in enumerate(spec.known_differences):
         if rule.when.where or rule.when.fields:
             name = "where" if rule.when.where else "fields"

@@ -18,7 +18,7 @@ from twinstream.core.events import Side
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import EVERY, Barrier, nodes, reads
 from twinstream.spec.file.paths import nested, parse_path, repeated
-from twinstream.spec.file.values import Breach, Location, breach, dotted, nearest
+from twinstream.spec.file.values import Breach, Location, nearest
 from twinstream.spec.laws.equality import equality_laws, equality_paths
 from twinstream.spec.laws.keeping import keeping_laws
 from twinstream.spec.laws.order import order_laws
@@ -36,7 +36,6 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _start,
         _parts,
         _fields_of_values,
-        _times,
         _lists,
         equality_laws,
         _known_differences,
@@ -48,7 +47,7 @@ def breaches(spec: Spec) -> Iterator[Breach]:
 def _topics(spec: Spec) -> Iterator[Breach]:
     if spec.reference.topic == spec.candidate.topic:
         problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
-        yield breach(("candidate", "topic"), problem)
+        yield Breach(("candidate", "topic"), problem)
 
 
 def _control(spec: Spec) -> Iterator[Breach]:
@@ -57,36 +56,23 @@ def _control(spec: Spec) -> Iterator[Breach]:
         problem = "`input` needs `control`, the topic on which both versions say how far they have come"
         for at, named in ((("overdue", "clock"), spec.overdue.clock), (("start", "at"), spec.start.at)):
             if named == "input":
-                yield breach(at, problem)
+                yield Breach(at, problem)
         return
     if spec.control in {spec.reference.topic, spec.candidate.topic}:
-        yield breach(("control",), f"`{spec.control}` is read for events; control records need a topic")
-    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+        yield Breach(("control",), f"`{spec.control}` is read for events; control records need a topic")
+    for name, version in spec.sides:
         if version.version is None:
             problem = f"`{name}.version` is missing: control records of `{spec.control}` are told by it"
-            yield breach(("control",), problem)
+            yield Breach(("control",), problem)
     if spec.reference.version is not None and spec.reference.version == spec.candidate.version:
         problem = f"is that of the reference, too: control records of `{spec.control}` are told by it"
-        yield breach(("candidate", "version"), problem)
-
-
-def _times(spec: Spec) -> Iterator[Breach]:
-    """The field of a clock must be in the value, on both sides."""
-    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
-    for name in ("field", "window_end"):
-        field = getattr(spec.overdue, name)
-        if field is not None and field.startswith("$"):
-            problem = f"`{field}` is not in the value, and only a field of the value can be named here"
-            yield breach(("overdue", name), f"{problem}; {_escape(field)}")
-        elif field is not None and plain:
-            problem = f"`{field}` cannot be there: a value in the format {min(plain)} has no fields"
-            yield breach(("overdue", name), problem)
+        yield Breach(("candidate", "version"), problem)
 
 
 def _kinds(spec: Spec) -> Iterator[Breach]:
     """Kinds named outside the order must be declared, and compared if they decide something."""
     if EVERY in spec.kinds:
-        yield breach(
+        yield Breach(
             ("kinds", EVERY), f"`{EVERY}` stands for every kind in rules, so no kind may have this name"
         )
     named: list[tuple[str, Location]] = [
@@ -96,11 +82,11 @@ def _kinds(spec: Spec) -> Iterator[Breach]:
     for name, at in named:
         if name not in spec.kind_names:
             near = nearest(name, spec.kinds)
-            yield breach(at, f"`{name}` is not a declared kind{f'; did you mean `{near}`?' if near else ''}")
+            yield Breach(at, f"`{name}` is not a declared kind{f'; did you mean `{near}`?' if near else ''}")
     for name in spec.equality.per_kind:
         if name in spec.kinds and spec.kinds[name].ignore:
             problem = f"`{name}` is left out of the comparison by `kinds.{name}.ignore`; keep one of them"
-            yield breach(("equality", "per_kind", name), problem)
+            yield Breach(("equality", "per_kind", name), problem)
 
 
 def _start(spec: Spec) -> Iterator[Breach]:
@@ -110,7 +96,7 @@ def _start(spec: Spec) -> Iterator[Breach]:
             "`barrier` is a start only where the outermost form of `order` is a barrier: elsewhere events "
             "may move over one, and would be before it on one side only"
         )
-        yield breach(("start", "at"), problem)
+        yield Breach(("start", "at"), problem)
 
 
 def _parts(spec: Spec) -> Iterator[Breach]:
@@ -120,12 +106,12 @@ def _parts(spec: Spec) -> Iterator[Breach]:
             problem = (
                 f"`{decision.field}` is no part of a record; beside fields of the value there are {_PARTS}"
             )
-            yield Breach(decision.at, decision.place, f"{problem}; {_escape(decision.field)}")
+            yield Breach(decision.at, f"{problem}; {_escape(decision.field)}")
     for at, fields in _value_fields(spec).items():
         for n, field in enumerate(fields):
             if field.startswith("$"):
                 problem = f"`{field}` is not in the value, and only a field of the value can be named here"
-                yield Breach((*at, n), dotted(at), f"{problem}; {_escape(field)}")
+                yield Breach((*at, n), f"{problem}; {_escape(field)}")
 
 
 def _is_part(field: str) -> bool:
@@ -146,6 +132,8 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
     fields: dict[Location, list[str]] = {}
     for path in equality_paths(spec):
         fields.setdefault(path.at[:-1], []).append(path.field)
+    clock = {"field": spec.overdue.field, "window_end": spec.overdue.window_end}
+    fields |= {("overdue", name): [field] for name, field in clock.items() if field is not None}
     fields["show",] = spec.show
     fields["maps",] = spec.maps
     for n, known in enumerate(spec.known_differences):
@@ -155,12 +143,18 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
 
 
 def _fields_of_values(spec: Spec) -> Iterator[Breach]:
-    """Only the values of some formats have fields."""
+    """Only the values of some formats have fields, on both sides."""
     plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
-    for decision in spec.decisions if plain else ():
+    if not plain:
+        return
+    lacking = f"cannot be there: a value in the format {min(plain)} has no fields"
+    for decision in spec.decisions:
         if not decision.field.startswith("$"):
-            problem = f"`{decision.field}` cannot be there: a value in the format {min(plain)} has no fields"
-            yield Breach(decision.at, decision.place, f"{problem}; name one of {_PARTS}")
+            problem = f"`{decision.field}` {lacking}; name one of {_PARTS}"
+            yield Breach(decision.at, problem)
+    for at, fields in _value_fields(spec).items():
+        if at[0] == "overdue":
+            yield Breach(at, f"`{fields[0]}` {lacking}")
 
 
 def _lists(spec: Spec) -> Iterator[Breach]:
@@ -178,22 +172,22 @@ def _lists(spec: Spec) -> Iterator[Breach]:
             same = parse_path(fields[n]) == parse_path(earlier)
             problem = f"names `{fields[n]}` twice" if same else f"names `{fields[n]}` beside `{earlier}`"
             more = "" if same else ", and one of them holds the other; keep one"
-            yield Breach((*at, n), dotted(at), problem + more)
+            yield Breach((*at, n), problem + more)
 
 
 def _known_differences(spec: Spec) -> Iterator[Breach]:
     seen: set[str] = set()
     for n, known in enumerate(spec.known_differences):
         if known.id in seen:
-            yield breach(("known_differences", n, "id"), f"`{known.id}` names two known differences")
+            yield Breach(("known_differences", n, "id"), f"`{known.id}` names two known differences")
         seen.add(known.id)
         if "duplicate" in known.when.divergences and _tolerant(spec):
             problem = (
                 "may not name `duplicate` beside a `tolerance`: a copy is told by equality, and numbers "
                 "within a tolerance need not be equal; use `quantum`"
             )
-            yield breach(("known_differences", n, "when", "divergences"), problem)
+            yield Breach(("known_differences", n, "when", "divergences"), problem)
 
 
 def _tolerant(spec: Spec) -> bool:
-    return any(equality.tolerance for equality in (spec.equality, *spec.equality.per_kind.values()))
+    return any(equality.tolerance for _, equality in spec.equalities)

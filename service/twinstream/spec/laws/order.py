@@ -7,7 +7,6 @@ barrier, or let into another branch. Each is refused: its author would rely on a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import (
@@ -17,11 +16,10 @@ from twinstream.spec.file.orders import (
     Node,
     PairRule,
     Parallel,
-    SamePair,
     nodes,
 )
-from twinstream.spec.file.paths import parse_path
-from twinstream.spec.file.values import Breach, Location, breach, dotted, nearest
+from twinstream.spec.file.paths import holds, parse_path
+from twinstream.spec.file.values import Breach, Location, dotted, nearest
 
 
 def order_laws(spec: Spec) -> Iterator[Breach]:
@@ -45,7 +43,7 @@ def _told_apart(spec: Spec, node: Node) -> Iterator[Breach]:
     if isinstance(node.order, (Barrier, Parallel)) and not spec.kinds:
         form = "barrier" if isinstance(node.order, Barrier) else "parallel"
         problem = "tells events apart by their kind, and the file declares none; write `kinds` first"
-        yield breach((*node.at, form), problem)
+        yield Breach((*node.at, form), problem)
 
 
 def _named(node: Node) -> Iterator[tuple[str, Location]]:
@@ -69,31 +67,28 @@ def _reaches(spec: Spec, node: Node, kind: str, at: Location) -> Iterator[Breach
     if kind not in spec.kind_names:
         near = nearest(kind, spec.kinds)
         hint = f"; did you mean `{near}`?" if near else "" if spec.kinds else "; write it under `kinds` first"
-        yield breach(at, f"`{kind}` is not a declared kind{hint}")
+        yield Breach(at, f"`{kind}` is not a declared kind{hint}")
     elif spec.kinds[kind].ignore:
         problem = f"`{kind}` is left out of the comparison by `kinds.{kind}.ignore`, so no order may name it"
-        yield breach(at, problem)
+        yield Breach(at, problem)
     else:
-        yield breach(at, f"`{kind}` does not come here: {_elsewhere(spec, node, kind)}")
+        yield Breach(at, f"`{kind}` does not come here: {_elsewhere(spec, node, kind)}")
 
 
 def _elsewhere(spec: Spec, node: Node, kind: str) -> str:
     """The outer node that keeps a kind from coming here, as text."""
-    for outer in nodes(spec.order, spec.compared_kinds):
-        inside = node.at[: len(outer.at)] == outer.at and node.at != outer.at
-        if inside and isinstance(outer.order, Barrier) and kind in outer.order.barrier:
-            return f"it is a barrier of `{dotted((*outer.at, 'barrier'))}`, further out"
-        if inside and isinstance(outer.order, Parallel):
-            branch = str(node.at[len(outer.at) + 1])
-            if kind not in outer.order.parallel[branch].kinds:
-                return f"`{dotted((*outer.at, 'parallel', branch, 'kinds'))}` does not name it"
-    raise AssertionError("every kind that is compared reaches the outermost node")
+    around = [o for o in nodes(spec.order, spec.compared_kinds) if holds(o.at, node.at) and kind in o.kinds]
+    outer = around[-1]
+    if isinstance(outer.order, Barrier):
+        return f"it is a barrier of `{dotted((*outer.at, 'barrier'))}`, further out"
+    branch = node.at[: len(outer.at) + 2]
+    return f"`{dotted((*branch, 'kinds'))}` does not name it"
 
 
 def _once(kinds: list[str], at: Location) -> Iterator[Breach]:
     for n, kind in enumerate(kinds):
         if kind in kinds[:n]:
-            yield breach((*at, n), f"names `{kind}` twice")
+            yield Breach((*at, n), f"names `{kind}` twice")
 
 
 def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
@@ -103,7 +98,7 @@ def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
             "`per_partition` says that a barrier divides whole partitions, so only the outermost form of "
             "`order` can have it; put this barrier there, or leave `copies` out"
         )
-        yield breach((*node.at, "copies"), problem)
+        yield Breach((*node.at, "copies"), problem)
 
 
 def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
@@ -115,17 +110,17 @@ def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
         for n, kind in enumerate(branch.kinds):
             if branch_of.setdefault(kind, name) != name:
                 problem = f"`{kind}` is in two branches, `{branch_of[kind]}` and `{name}`; leave it in one"
-                yield breach((*at, n), problem)
+                yield Breach((*at, n), problem)
     for kind in node.kinds:
         if kind not in branch_of:
             problem = f"`{kind}` comes here and is in none of the branches; name it in one"
-            yield breach((*node.at, "parallel"), problem)
+            yield Breach((*node.at, "parallel"), problem)
 
 
 def _symmetric(node: Node, order: Dependent) -> Iterator[Breach]:
     """A rule that tells first from second must not relate a kind to itself."""
-    rules = [(n, rule) for n, rule in enumerate(order.dependent) if isinstance(rule, PairRule)]
-    return chain.from_iterable(_rule_is_symmetric(rule, (*node.at, "dependent", n)) for n, rule in rules)
+    for n, rule in enumerate(order.rules):
+        yield from _rule_is_symmetric(rule, (*node.at, "dependent", n))
 
 
 def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
@@ -138,10 +133,8 @@ def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
     why = f"the rule is for {itself}: which of the two is the first would decide"
     if rule.before:
         problem = f"`before` asks which event is the earlier, and {why}; write `within`, or name two kinds"
-        yield breach((*at, "before"), problem)
-    for n, same in enumerate(rule.same):
-        if isinstance(same, SamePair) and parse_path(same.first) != parse_path(same.second):
-            problem = (
-                f"`same` has two names here, `{same.first}` and `{same.second}`, and {why}; write one field"
-            )
-            yield breach((*at, "same", n), f"{problem}, or name two kinds")
+        yield Breach((*at, "before"), problem)
+    for n, (first, second) in enumerate(rule.pairs):
+        if parse_path(first) != parse_path(second):
+            problem = f"`same` has two names here, `{first}` and `{second}`, and {why}"
+            yield Breach((*at, "same", n), f"{problem}; write one field, or name two kinds")

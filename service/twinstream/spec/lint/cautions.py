@@ -9,18 +9,17 @@ from itertools import chain
 from typing import NamedTuple
 
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
-from twinstream.spec.file.model import (
+from twinstream.spec.file.equality import Equality
+from twinstream.spec.file.model import EventKind, Spec
+from twinstream.spec.file.orders import (
     EVERY,
     Barrier,
     CallableOrder,
     Dependent,
-    Equality,
-    EventKind,
-    PairRule,
+    Node,
     Parallel,
-    Spec,
+    nodes,
 )
-from twinstream.spec.file.orders import Node, nodes
 from twinstream.spec.file.values import dotted
 from twinstream.spec.lint.relations import scope_fields, when
 
@@ -86,8 +85,7 @@ def _order(spec: Spec) -> Iterator[Note]:
 
 def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
     """A kind that no rule names was probably forgotten."""
-    pairs = [rule.pair if isinstance(rule, PairRule) else rule for rule in order.dependent]
-    named = {kind for pair in pairs for kind in pair}
+    named = {kind for rule in order.rules for kind in rule.pair}
     for kind in node.kinds:
         if EVERY not in named and kind not in named:
             text = f"no rule names `{kind}`: its events may change places with all others"
@@ -136,9 +134,8 @@ def _related(node: Node) -> Iterator[bool]:
 
 
 def _equality(spec: Spec) -> Iterator[Note]:
-    yield from _one_equality("equality", spec.equality, spec)
-    for kind, equality in spec.equality.per_kind.items():
-        yield from _one_equality(f"equality.per_kind.{kind}", equality, spec)
+    for at, equality in spec.equalities:
+        yield from _one_equality(dotted(at), equality, spec)
 
 
 def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
@@ -186,10 +183,9 @@ def _duplicates(spec: Spec) -> Iterator[Note]:
 
 def _proofs(spec: Spec) -> Iterator[Note]:
     """Orders and clocks with which only time can show that an event is lost."""
-    alone = [kind for kind in spec.compared_kinds if when(spec.order, kind, kind) == "never"]
     alone = [
         kind
-        for kind in alone
+        for kind in spec.compared_kinds
         if all(when(spec.order, kind, other) == "never" for other in spec.compared_kinds)
     ]
     seconds = f"{spec.overdue.after.total_seconds():g} s"
@@ -210,15 +206,13 @@ def _proofs(spec: Spec) -> Iterator[Note]:
 def _unmarked(spec: Spec) -> Iterator[Note]:
     """Events that the clock of the input cannot judge."""
     window_end = spec.overdue.window_end
+    text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
     if window_end is None:
         text = (
             f"an event without the header {INPUT} is never overdue; where events are aggregates, name the "
             "field with the end of their window"
         )
-        yield Note("overdue.window_end", text)
-    else:
-        text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
-        yield Note("overdue.window_end", text)
+    yield Note("overdue.window_end", text)
 
 
 def _clock(spec: Spec) -> Iterator[Note]:
@@ -244,16 +238,10 @@ def _telling(spec: Spec) -> Iterator[Note]:
         )
     if not spec.show:
         yield Note("show", "is empty, so the service masks every value; `check` shows all")
-    ignoring = [key for key, decode in _decodes(spec) if decode == "ignore"]
-    for key in ignoring:
-        yield Note(key, "records without a value are left out, so a deletion that is lost is not seen")
-
-
-def _decodes(spec: Spec) -> Iterator[tuple[str, str]]:
-    yield "decode.tombstones", spec.decode.tombstones
-    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
-        if version.decode is not None:
-            yield f"{name}.decode.tombstones", version.decode.tombstones
+    for at, decode in spec.decodes:
+        if decode.tombstones == "ignore":
+            text = "records without a value are left out, so a deletion that is lost is not seen"
+            yield Note(dotted((*at, "tombstones")), text)
 
 
 def _never(spec: Spec) -> Iterator[Note]:

@@ -26,35 +26,23 @@ from twinstream.spec.lint.relations import when
 from twinstream.spec.lint.sharding import Division, division
 from twinstream.spec.load import digest
 
-OPERATION_NS: Mapping[str, int] = {
-    "bag": 350,
-    "queue": 350,
-    "epoch": 200,
-    "barrier": 1000,
-    "key": 250,
-    "branch": 150,
-    "rules": 1000,
-    "rule": 500,
-    "rule with times": 4500,
-    "function": 1000,
+OPERATIONS: Mapping[str, tuple[int, str]] = {
+    "bag": (350, "looks for its partner in the queue of equal events"),
+    "queue": (350, "looks for its partner in the queue of its key"),
+    "epoch": (200, "looks up the open epoch"),
+    "barrier": (1000, "closes an epoch and opens the next"),
+    "key": (250, "looks up the index of its key"),
+    "branch": (150, "looks up the index of its branch"),
+    "rules": (1000, "looks for its partner by value"),
+    "rule": (500, "asks a rule for the oldest event that it depends on"),
+    "rule with times": (4500, "asks a rule for the oldest event within a range of times"),
+    "function": (1000, "asks the function of each unmatched event"),
 }
-"""The time of one operation on a core of a usual server, in nanoseconds, with up to 10,000 unmatched events.
+"""What an index does for an event, and the time that this takes on a core of a usual server, in nanoseconds.
 
-Measured by ``loadtest.matching``, rounded up: for orientation, no promise. Reading the record is extra.
+With up to 10,000 unmatched events. Measured by ``loadtest.matching`` and rounded up: for orientation, no
+promise. Reading the record is extra.
 """
-
-_MEANING = {
-    "bag": "looks for its partner in the queue of equal events",
-    "queue": "looks for its partner in the queue of its key",
-    "epoch": "looks up the open epoch",
-    "barrier": "closes an epoch and opens the next",
-    "key": "looks up the index of its key",
-    "branch": "looks up the index of its branch",
-    "rules": "looks for its partner by value",
-    "rule": "asks a rule for the oldest event that it depends on",
-    "rule with times": "asks a rule for the oldest event within a range of times",
-    "function": "asks the function of each unmatched event",
-}
 
 
 class PairDependence(NamedTuple):
@@ -75,7 +63,7 @@ class Step(NamedTuple):
     def meaning(self) -> str:
         """What the operation does, to be read behind "the event"."""
         more = f" ({self.times} of them)" if self.times > 1 else ""
-        return f"{_MEANING[self.operation]}{more}"
+        return f"{OPERATIONS[self.operation][1]}{more}"
 
 
 class Cost(NamedTuple):
@@ -102,24 +90,15 @@ class LintReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data: what ``twinstream lint --json`` prints."""
-        return {
-            "name": self.name,
-            "spec_digest": self.spec_digest,
-            "order": self.order,
-            "kinds": list(self.kinds),
-            "matrix": [pair._asdict() for pair in self.matrix],
-            "costs": [
-                {
-                    "kind": cost.kind,
-                    "steps": [step._asdict() for step in cost.steps],
-                    "nanoseconds": cost.nanoseconds,
-                }
-                for cost in self.costs
-            ],
-            "sharding": self.division._asdict(),
-            "warnings": [note._asdict() for note in self.warnings],
-            "refused": [note._asdict() for note in self.refused],
-        }
+        named = {"division": "sharding"}
+        return {named.get(name, name): _plain(member) for name, member in vars(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A part of a report as plain data."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(member) for name, member in value._asdict().items()}
+    return list(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 def lint(spec: Spec, today: date) -> LintReport:
@@ -153,7 +132,7 @@ def costs(spec: Spec) -> Iterator[Cost]:
         except DecodeError:
             continue  # one field is read both as a time and as an object: no event is like that
         grows = any(step.operation == "function" for step in steps)
-        spent = sum(OPERATION_NS[step.operation] * step.times for step in steps)
+        spent = sum(OPERATIONS[step.operation][0] * step.times for step in steps)
         yield Cost(kind, steps, None if grows else spent)
 
 

@@ -7,7 +7,7 @@ a link applies, and `why` explains it for two events.
 Rules of this file:
 
 - The first and second kind of a link are those asked for, whichever way the file names them.
-- Links explain and decide nothing: a test checks that they agree with matching.
+- Links decide no match: a test checks that they agree with matching.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Literal
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import canonical_value
 from twinstream.spec.codec.routes import exact_time
-from twinstream.spec.file.model import (
-    DEFAULT_KIND,
+from twinstream.spec.file.model import DEFAULT_KIND
+from twinstream.spec.file.orders import (
     EVERY,
     Barrier,
     ByKey,
@@ -28,13 +28,15 @@ from twinstream.spec.file.model import (
     Dependent,
     Order,
     PairRule,
-    Parallel,
     PerKey,
     Within,
+    reached_by,
 )
 
 Fields = Mapping[str, Any]
 """The fields that the order reads from one event, with their values."""
+Pairs = tuple[tuple[str, str], ...]
+"""Fields that must be equal: one of the first event, one of the second."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Link:
     first: str
     second: str
     form: Literal["sequence", "barrier", "rule", "function"]
-    same: tuple[tuple[str, str], ...] = ()
+    same: Pairs = ()
     within: Within | None = None
     before: tuple[str, bool] | None = None
     barrier: str = ""
@@ -68,64 +70,44 @@ def links(order: Order, first: str, second: str) -> Iterator[Link]:
     >>> [condition(link) for link in links(order, "ride", "ride")], list(links("unordered", "a", "b"))
     (['taxi equal'], [])
     """
-    match order:
-        case "total":
-            yield Link(first, second, "sequence")
-        case PerKey(per_key=fields):
-            yield Link(first, second, "sequence", same=_alike(fields))
-        case ByKey():
-            yield from _keyed_links(order, first, second)
-        case Barrier():
-            yield from _barrier_links(order, first, second)
-        case Parallel(parallel=branches):
-            for branch in (b for b in branches.values() if {first, second} <= set(b.kinds)):
-                yield from links(branch.order, first, second)
-        case Dependent(dependent=rules):
-            for rule in rules:
-                yield from _rule_links(rule, first, second)
-        case CallableOrder(callable=name):
-            yield Link(first, second, "function", function=name)
+    keys: Pairs = ()
+    for form in reached_by(order, first, second):
+        match form:
+            case "total":
+                yield Link(first, second, "sequence", same=keys)
+            case PerKey(per_key=fields):
+                yield Link(first, second, "sequence", same=(*keys, *_alike(fields)))
+            case ByKey(by_key=fields):
+                keys += _alike(fields)
+            case Barrier(barrier=barriers) if first in barriers or second in barriers:
+                barrier = first if first in barriers else second
+                yield Link(first, second, "barrier", same=keys, barrier=barrier)
+            case Dependent(rules=rules):
+                for rule in rules:
+                    yield from _rule_links(rule, first, second, keys)
+            case CallableOrder(callable=name):
+                yield Link(first, second, "function", same=keys, function=name)
 
 
-def _keyed_links(order: ByKey, first: str, second: str) -> Iterator[Link]:
-    for link in links(order.inner, first, second):
-        yield replace(link, same=(*_alike(order.by_key), *link.same))
-
-
-def _barrier_links(order: Barrier, first: str, second: str) -> Iterator[Link]:
-    barrier = next((kind for kind in (first, second) if kind in order.barrier), None)
-    if barrier is None:
-        yield from links(order.inner, first, second)
-    else:
-        yield Link(first, second, "barrier", barrier=barrier)
-
-
-def _alike(fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _alike(fields: Sequence[str]) -> Pairs:
     return tuple((field, field) for field in fields)
 
 
-def _rule_links(rule: PairRule | tuple[str, str], first: str, second: str) -> Iterator[Link]:
+def _rule_links(rule: PairRule, first: str, second: str, keys: Pairs) -> Iterator[Link]:
     """The link of a rule, if it applies to these kinds, in the way in which they are asked for."""
-    pair = rule.pair if isinstance(rule, PairRule) else rule
-    if _names(pair, first, second):
-        turned = False
-    elif _names(pair, second, first):
-        turned = True
-    else:
+    turned = not _names(rule.pair, first, second)
+    if turned and not _names(rule.pair, second, first):
         return
     link = Link(first, second, "rule")
-    if EVERY in pair:
-        named = [kind for kind in pair if kind != EVERY]
+    if EVERY in rule.pair:
+        named = [kind for kind in rule.pair if kind != EVERY]
         link = Link(first, second, "barrier", barrier=named[0]) if named else Link(first, second, "sequence")
-    if isinstance(rule, PairRule):
-        same = [(s, s) if isinstance(s, str) else (s.first, s.second) for s in rule.same]
-        link = replace(
-            link,
-            same=tuple((there, here) for here, there in same) if turned else tuple(same),
-            within=rule.within,
-            before=None if rule.before is None else (rule.before.field, not turned),
-        )
-    yield link
+    yield replace(
+        link,
+        same=(*keys, *((there, here) if turned else (here, there) for here, there in rule.pairs)),
+        within=rule.within,
+        before=None if rule.before is None else (rule.before.field, not turned),
+    )
 
 
 def _names(pair: tuple[str, str], first: str, second: str) -> bool:
@@ -176,33 +158,15 @@ def scope_fields(order: Order, kind: str) -> tuple[str, ...]:
     >>> scope_fields(PerKey.model_validate({"per_key": ["taxi"]}), "ride")
     ('taxi',)
     """
-    match order:
-        case PerKey(per_key=fields):
-            return tuple(fields)
-        case ByKey(by_key=fields, inner=inner):
-            return tuple(dict.fromkeys((*fields, *scope_fields(inner, kind))))
-        case Barrier(barrier=barriers, inner=inner) if kind not in barriers:
-            return scope_fields(inner, kind)
-        case Parallel(parallel=branches):
-            return next(
-                (scope_fields(branch.order, kind) for branch in branches.values() if kind in branch.kinds), ()
-            )
-        case Dependent(dependent=rules):
-            return _common_fields([rule for rule in rules if _speaks_of(rule, kind)])
-    return ()
-
-
-def _speaks_of(rule: PairRule | tuple[str, str], kind: str) -> bool:
-    return bool({kind, EVERY} & set(rule.pair if isinstance(rule, PairRule) else rule))
-
-
-def _common_fields(rules: Sequence[PairRule | tuple[str, str]]) -> tuple[str, ...]:
-    """The fields that every rule asks to be equal."""
-    asked = [
-        [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
-        for rule in rules
-    ]
-    return tuple(field for field in asked[0] if all(field in other for other in asked)) if asked else ()
+    found: list[str] = []
+    for form in reached_by(order, kind):
+        match form:
+            case PerKey(per_key=fields) | ByKey(by_key=fields):
+                found += fields
+            case Dependent(rules=rules):
+                asked = [rule.alike for rule in rules if {kind, EVERY} & set(rule.pair)]
+                found += [field for field in asked[0] if all(field in one for one in asked)] if asked else []
+    return tuple(dict.fromkeys(found))
 
 
 # -- of two events -----------------------------------------------------------------------------------------

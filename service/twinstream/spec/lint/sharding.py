@@ -6,13 +6,12 @@ matchers of a comparison come to the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from itertools import combinations_with_replacement
+from typing import NamedTuple
 
-from twinstream.spec.file.model import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey, Spec
-
-DividingKeys = tuple[str, ...] | Literal["event"] | None
-"""Fields that keep events apart; ``event`` if every event stands alone; None if nothing does."""
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, Node, nodes
+from twinstream.spec.lint.relations import links
 
 
 class Division(NamedTuple):
@@ -67,9 +66,9 @@ def unfit(spec: Spec, shards: int, partitions: tuple[int, int]) -> str | None:
 
 def _indivisible(spec: Spec) -> str | None:
     """Why the work cannot be divided at all."""
-    order = spec.order
-    copied = isinstance(order, Barrier) and order.copies == "per_partition"
-    if keys(order.inner if isinstance(order, Barrier) and copied else order) is None:
+    whole, *inside = nodes(spec.order, spec.compared_kinds)
+    copied = isinstance(whole.order, Barrier) and whole.order.copies == "per_partition"
+    if not _has_keys(inside[0] if copied else whole):
         return "events of all keys and partitions can depend on each other"
     if spec.known_differences:
         return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
@@ -84,36 +83,11 @@ def _indivisible(spec: Spec) -> str | None:
     return None
 
 
-def keys(order: Order) -> DividingKeys:
-    """The fields such that events that differ in one of them never depend on each other.
-
-    >>> keys("unordered"), keys("total"), keys(PerKey.model_validate({"per_key": ["taxi"]}))
-    ('event', None, ('taxi',))
-    """
-    match order:
-        case "unordered":
-            return "event"
-        case PerKey(per_key=fields):
-            return tuple(fields)
-        case ByKey(by_key=fields):
-            return tuple(fields)
-        case Parallel(parallel=branches):
-            return _common([keys(branch.order) for branch in branches.values()])
-        case Dependent(dependent=rules):
-            return _common([_rule_keys(rule) for rule in rules])
-    return None
-
-
-def _rule_keys(rule: PairRule | tuple[str, str]) -> DividingKeys:
-    fields = [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
-    return tuple(fields) or None
-
-
-def _common(found: Sequence[DividingKeys]) -> DividingKeys:
-    """The fields common to all; in a bag nothing depends on anything."""
-    if None in found:
-        return None
-    lists = [set(one) for one in found if one is not None and one != "event"]
-    if not lists:
-        return "event"
-    return tuple(sorted(set.intersection(*lists))) or None
+def _has_keys(node: Node) -> bool:
+    """Whether some fields keep events apart: those that differ in one of them never depend on each other."""
+    keys = [
+        {field for field, other in link.same if field == other}
+        for pair in combinations_with_replacement(node.kinds, 2)
+        for link in links(node.order, *pair)
+    ]
+    return not keys or bool(set.intersection(*keys))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from twinstream.spec.file.model import Barrier, Spec
-from twinstream.spec.file.orders import nodes
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, nodes
 from twinstream.spec.lint.cautions import Note, one_partition
 
 
@@ -34,7 +34,7 @@ def control_refusal(name: str, topic: Topic) -> str | None:
 
 def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
     """Why a comparison cannot be right on these topics; None stands for a missing topic."""
-    for side, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+    for side, version in spec.sides:
         topic = topics[version.topic]
         key = f"{side}.topic"
         if topic is None:
@@ -50,11 +50,9 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
             for place, why in one_partition(spec):
                 yield Note(place, f"{version.topic} has {topic.partitions} partitions: {why}")
 
-    control = topics.get(spec.followed) if spec.followed is not None else None
-    if spec.followed is not None and control is not None:
-        refusal = control_refusal(spec.followed, control)
-        if refusal is not None:
-            yield Note("control", refusal)
+    control = spec.followed and topics.get(spec.followed)
+    if spec.followed and control and (refusal := control_refusal(spec.followed, control)):
+        yield Note("control", refusal)
 
 
 def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:

@@ -29,6 +29,7 @@ from fastavro.schema import SchemaParseException, UnknownType
 from twinstream.core.canonical import DEPTH_LIMIT, check, decimal_number
 from twinstream.errors import DecodeError, SpecError
 from twinstream.spec.decode.formats.registry import Body, Registry, framed, text_of
+from twinstream.spec.file.source import file_bytes
 
 _SAFE_BYTES = 500
 """Records up to this size cannot be nested so deep that C runs out of stack."""
@@ -40,9 +41,7 @@ def from_file(path: Path) -> Body:
     """The decoder for a schema file. Raises SpecError if it is no Avro schema."""
     key = "decode.schema_file"
     try:
-        return body_of(Schema(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise SpecError(str(path), None, key, f"cannot be read: {error.strerror}") from None
+        return body_of(Schema(file_bytes(path, key).decode("utf-8")))
     except ValueError as error:
         raise SpecError(str(path), None, key, f"is no Avro schema: {error}") from None
 

@@ -32,6 +32,7 @@ from google.protobuf.message_factory import GetMessageClass
 from twinstream.core.canonical import check
 from twinstream.errors import DecodeError, SourceError, SpecError
 from twinstream.spec.decode.formats.registry import Body, Registry, framed, text_of
+from twinstream.spec.file.source import file_bytes
 
 _KEY = "decode.schema_file"
 _SHORT = 100
@@ -46,10 +47,8 @@ def from_descriptors(path: Path, name: str) -> Body:
         problem = f"is the source of a schema; write its descriptor set with `{command}`, and name that here"
         raise SpecError(str(path), None, _KEY, problem)
     try:
-        files = FileDescriptorSet.FromString(path.read_bytes()).file
+        files = FileDescriptorSet.FromString(file_bytes(path, _KEY)).file
         pool = pool_of(files)
-    except OSError as error:
-        raise SpecError(str(path), None, _KEY, f"cannot be read: {error.strerror}") from None
     except (MalformedError, TypeError) as error:
         raise SpecError(str(path), None, _KEY, f"is no descriptor set of protoc: {error}") from None
     try:
