@@ -12,13 +12,9 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from twinstream.access import Keys
-from twinstream.api.description import describe_problems
-from twinstream.api.http.base_path import BasePath
-from twinstream.api.http.bodies import BodyLimit
-from twinstream.api.http.head import HeadAsGet
-from twinstream.api.http.security import SecurityHeaders
+from twinstream.api.http.middleware import BasePath, BodyLimit, HeadAsGet, SecurityHeaders
 from twinstream.api.http.traffic import Counted, Traffic, announce
-from twinstream.api.routes import pages, problems
+from twinstream.api.routes import pages
 from twinstream.api.routes.access import AccessControl
 from twinstream.api.routes.comparisons import comparisons_router
 from twinstream.api.routes.events import events_router
@@ -30,7 +26,8 @@ from twinstream.api.routes.operations import (
     obstacles_to_serving,
     operations_router,
 )
-from twinstream.api.routes.parameters import said_once
+from twinstream.api.routes.problems import install as install_problems
+from twinstream.api.routes.problems import said_once
 from twinstream.api.routes.resets import Resetter, nobody, resets_router
 from twinstream.api.routes.sessions import sessions_router
 from twinstream.api.routes.trials import trials_router
@@ -92,8 +89,7 @@ def create_app(
         middleware=[*counting, *_around(keys, base_path)],
         dependencies=[Depends(said_once)],
     )
-    problems.install(app)
-    describe_problems(app)
+    install_problems(app)
     app.include_router(comparisons_router(board, version))
     app.include_router(listings_router(board))
     app.include_router(trials_router(board))
@@ -117,7 +113,7 @@ def create_matcher_app(
     app = FastAPI(
         title="Twinstream matcher", openapi_url=None, docs_url=None, middleware=_around(keys, base_path)
     )
-    problems.install(app)
+    install_problems(app)
     app.include_router(operations_router(board, metrics, package_version(), obstacles_to_matching))
     return app
 

@@ -23,65 +23,56 @@ RETRY_SECONDS = 5
 """After this time an undecided gate is worth asking again."""
 
 STRICT: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
-    409: {
-        "description": "The answer is `fail`; its members are in the problem.",
-        **PROBLEM,
-    },
+    409: {"description": "The answer is `fail`; its members are in the problem.", **PROBLEM},
     425: {"description": "The answer is `undecided`, likewise.", **PROBLEM},
 }
 ROLLBACK: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
     409: {"description": "The answer is not `fail`; its members are in the problem.", **PROBLEM},
 }
 
 
+def comparison_router(tag: str = "comparisons") -> APIRouter:
+    """A router for the routes of one comparison."""
+    return APIRouter(prefix="/v1/comparisons/{name}", tags=[tag], responses=UNKNOWN)
+
+
 def comparisons_router(board: Board, version: str) -> APIRouter:
     """The routes under ``/v1/comparisons``; `version` is that of the service."""
-    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+    router, one = APIRouter(), comparison_router()
 
-    @router.get("", summary="All comparisons", response_model=Listing[ComparisonStatus])
+    @router.get(
+        "/v1/comparisons",
+        tags=["comparisons"],
+        summary="All comparisons",
+        response_model=Listing[ComparisonStatus],
+    )
     async def list_comparisons(request: Request) -> Response:
         return listed(board.bodies()).answer(request)
 
-    @router.get(
-        "/{name}", summary="One comparison at a glance", response_model=ComparisonStatus, responses=UNKNOWN
-    )
+    @one.get("", summary="One comparison at a glance", response_model=ComparisonStatus)
     async def get_comparison(name: str, request: Request) -> Response:
         return board.body(name).answer(request)
 
-    @router.get(
-        "/{name}/progress",
-        summary="How far each side is read and verified",
-        response_model=Progress,
-        responses=UNKNOWN,
-    )
+    @one.get("/progress", summary="How far each side is read and verified", response_model=Progress)
     async def get_progress(name: str, request: Request) -> Response:
         return board.progress(name).answer(request)
 
-    @router.get(
-        "/{name}/history",
-        summary="The last fifteen minutes, for a chart",
-        response_model=Listing[Sample],
-        responses=UNKNOWN,
-    )
+    @one.get("/history", summary="The last fifteen minutes, for a chart", response_model=Listing[Sample])
     async def get_history(name: str, request: Request) -> Response:
         return of_model(Listing[Sample](items=board.samples(name))).answer(request)
 
-    @router.get(
-        "/{name}/timeline",
+    @one.get(
+        "/timeline",
         summary="How verdict, gate and health stood since the service started",
         response_model=Listing[Phase],
-        responses=UNKNOWN,
     )
     async def get_timeline(name: str, request: Request) -> Response:
         return of_model(Listing[Phase](items=board.timeline(name))).answer(request)
 
-    @router.get(
-        "/{name}/receipt",
+    @one.get(
+        "/receipt",
         summary="The verdict with all that it rests on and leaves out, for a change ticket",
         response_model=Receipt,
-        responses=UNKNOWN,
     )
     async def get_receipt(name: str, request: Request) -> Response:
         view = board.view(name)
@@ -90,7 +81,8 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
         receipt = receipt_of_status(view.status, said, view.exclusions, utc_now(), f"twinstream {version}")
         return of_model(receipt).answer(request)
 
-    gate_routes(router, board)
+    gate_routes(one, board)
+    router.include_router(one)
     return router
 
 
@@ -104,10 +96,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
         return scoped(view.gate, scope, view.status, board.pace(name))
 
     @router.get(
-        "/{name}/gate",
-        summary="pass, fail or undecided, always with status 200",
-        response_model=ScopedAnswer,
-        responses=UNKNOWN,
+        "/gate", summary="pass, fail or undecided, always with status 200", response_model=ScopedAnswer
     )
     async def get_gate(name: str, request: Request, scope: Annotated[GateScope, Query()]) -> Response:
         return of_model(asked(name, scope)).answer(request)
@@ -120,7 +109,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
 
     for method in ("GET", "POST"):
         router.add_api_route(
-            "/{name}/gate/strict",
+            "/gate/strict",
             in_strict,
             methods=[method],
             summary="The same as a status code: 200, 409 or 425",
@@ -128,7 +117,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
             responses=STRICT,
         )
         router.add_api_route(
-            "/{name}/gate/rollback",
+            "/gate/rollback",
             in_rollback,
             methods=[method],
             summary="200 for fail alone, else 409: whether to roll back",

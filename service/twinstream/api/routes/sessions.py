@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from twinstream.access import Keys, Role
 from twinstream.api.routes.access import COOKIE, secure
 from twinstream.api.routes.pages import STATIC
-from twinstream.api.routes.problems import MEDIA_TYPE, problem
+from twinstream.api.routes.problems import PROBLEM, problem
 from twinstream.status.common import Frozen
 
 
@@ -33,9 +33,7 @@ class Me(Frozen):
     tokens: bool
 
 
-REFUSED: dict[int | str, dict[str, Any]] = {
-    401: {"description": "The token is not valid.", "content": {MEDIA_TYPE: {}}}
-}
+REFUSED: dict[int | str, dict[str, Any]] = {401: {"description": "The token is not valid.", **PROBLEM}}
 
 
 def sessions_router(keys: Keys | None) -> APIRouter:

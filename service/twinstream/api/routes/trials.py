@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.http.rendered import of_model
-from twinstream.api.routes.problems import UNKNOWN
+from twinstream.api.routes.comparisons import comparison_router
 from twinstream.api.state.board import Board
 from twinstream.api.state.contrast import ComparisonFacts, one_sided
 from twinstream.api.state.divergences import DivergenceLog
@@ -23,13 +23,12 @@ TEXT_SHOWN = 500
 
 def trials_router(board: Board) -> APIRouter:
     """The route of rules on trial."""
-    router = APIRouter(prefix="/v1/comparisons", tags=["trials"])
+    router = comparison_router("trials")
 
     @router.get(
-        "/{name}/trial",
+        "/trial",
         summary="What the rules on trial beside it would hide, and what they alone find",
         response_model=Contrast,
-        responses=UNKNOWN,
     )
     async def get_trial(name: str, request: Request) -> Response:
         live = board.view(name)
