@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.metadata import version as installed_version
 
 import click
 
-from twinstream.cli.shared.output import Unreachable
+from twinstream.cli.shared.output import Unreachable, print_json
 from twinstream.errors import TwinstreamError
 
 COMMANDS = {
@@ -51,8 +52,9 @@ class Commands(click.Group):
         """Import a command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        room = "drill" if cmd_name == "drill" else "commands"
-        command = getattr(import_module(f"twinstream.cli.{room}.{cmd_name}"), cmd_name)
+        if cmd_name == "version":
+            return version
+        command = getattr(import_module(f"twinstream.cli.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
 
@@ -75,6 +77,26 @@ cli.help = f"""Tell whether a new version of a streaming pipeline does the same 
 Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad comparison file or bad input · 3
 inconclusive, pending or undecided · 4 the service or Kafka cannot be reached.
 """
+
+
+@click.command(
+    help="""Print the version.
+
+\b
+  twinstream version
+  twinstream version --json
+
+Exit code: 0.
+"""
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
+def version(as_json: bool) -> None:
+    """Print the version on standard output."""
+    installed = installed_version("twinstream")
+    if as_json:
+        print_json({"version": installed})
+    else:
+        click.echo(installed)
 
 
 def main() -> None:
