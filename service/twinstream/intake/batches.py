@@ -1,15 +1,12 @@
-"""Batches that may be written again (`duplicates: {policy: replays}`): their marks and messages."""
+"""Batches that may be written again (`duplicates: {policy: replays}`): their marks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinstream.core.comparison import Comparison
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import RefusedRecord
 from twinstream.spec.decode.headers import Attempt, Headers, attempt_of
-
-HELD = "a difference was found, which counts when the batches that were open then are finished"
 
 
 def attempts_of(
@@ -29,11 +26,3 @@ def attempts_of(
             unreadable[place] = str(error)
     reasons = {**unreadable, **dict(refused)}
     return attempts, [RefusedRecord(place, reasons[place]) for place in sorted(reasons)]
-
-
-def unmarked(comparison: Comparison) -> str:
-    """What to add to a difference where records did not say what wrote them."""
-    count = 0 if comparison.retries is None else comparison.retries.unmarked
-    if count == 1:
-        return "; one record without marks was taken as it is"
-    return f"; {count:,} records without marks were taken as they are" if count else ""
