@@ -107,7 +107,7 @@ class Reports:
             self._first_seen.pop(report.id, None)
             return
         self._lacking.pop(report.id, None)
-        if self._explainer.lacks(divergence):
+        if self._explainer.lacks(self._explainer.needs(divergence)):
             self._lacking[report.id] = divergence
         self._number[report.id] = divergence.number
         self._await(report)
@@ -128,7 +128,7 @@ class Reports:
         self._lacking = dict(left + failed)
 
     def _completed(self, key: str, divergence: Divergence) -> bool:
-        if self._explainer.lacks(divergence):
+        if self._explainer.lacks(self._explainer.needs(divergence)):
             return False
         known = status.DivergenceReport.model_validate_json(self._closed[key])
         self._number[key] = divergence.number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,15 @@ from twinstream.adapters.files.jsonl import read_side, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import ProposalStart
 from twinstream.calibration.writing import summary
-from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.output import print_json
 from twinstream.cli.shared.progress import progress
+from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.core.events import Side
-from twinstream.errors import SettingsError, SourceError
+from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
 from twinstream.offline.range_reader import OffsetBounds, Recorded
-from twinstream.settings import load as load_settings
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
@@ -67,10 +66,7 @@ reached.
 @click.option(
     "--key", multiple=True, metavar="FIELD", help="A field by which the order is kept; repeat it likewise."
 )
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read two topics.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(": read two topics.")
 @click.option(
     "--max-records",
     type=click.IntRange(1),
@@ -129,26 +125,18 @@ def _read_files(recording: Recording, start: ProposalStart, options: Mapping[str
 
 
 def _read_topics(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
-    from confluent_kafka import Message
-
     from twinstream.adapters.clocks import SystemClock
-    from twinstream.adapters.kafka.source import KafkaSource, whole_record
 
-    settings = load_settings({"brokers": options["brokers"]}, options["config"])
-    names = {side: start.spec.version_of(side).topic for side in Side}
     if not start.given and (options["reference"] is None or options["candidate"] is None):
         raise SettingsError("give --reference and --candidate, the topics of two runs, or a comparison file")
     given = {Side.LEFT: options["reference_offsets"], Side.RIGHT: options["candidate_offsets"]}
     ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
-    read = whole_record if start.spec.whole else Message.value
-    source = KafkaSource(settings.brokers, start.spec.name, names, settings.kafka, read, headers=True)
-    with closing(source), progress([]) as watched:
-        try:
-            recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
-            for side in Side:
-                recording.read(watched(recorded.lines(side)))
-        except SourceError as error:
-            raise Unreachable(str(error)) from None
+    names = {side: start.spec.version_of(side).topic for side in Side}
+    topics = topics_of(start.spec, options["brokers"], options["config"], headers=True)
+    with topics as source, progress([]) as watched:
+        recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
+        for side in Side:
+            recording.read(watched(recorded.lines(side)))
     recording.cut = recording.cut or recorded.cut
 
 

@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from twinstream.cli.shared.output import PIPE_WIDTH, Unreachable, print_json, print_rich
-from twinstream.errors import SourceError
+from twinstream.cli.shared.output import PIPE_WIDTH, print_json, print_rich
+from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import Note
@@ -41,10 +41,7 @@ reached.
 """
 )
 @click.argument("spec", type=click.Path())
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…], to look at the topics.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(", to look at the topics.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
 def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
     """Print the report; the exit code tells whether the file can be used."""
@@ -64,10 +61,8 @@ def _with_topics(report: LintReport, spec: Spec, brokers: str | None, config: st
 
     settings = load_settings({"brokers": brokers}, config)
     names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
-    try:
+    with reaching_kafka():
         topics = describe(settings.brokers, names, settings.kafka)
-    except SourceError as error:
-        raise Unreachable(str(error)) from None
     return replace(
         report,
         refused=tuple(refusals(spec, topics)),

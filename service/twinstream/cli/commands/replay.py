@@ -12,9 +12,10 @@ import orjson
 from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.commands.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.output import print_json
+from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.core.events import Place
-from twinstream.errors import InputError, SettingsError, SourceError
+from twinstream.errors import InputError, SettingsError
 from twinstream.offline.replay import OUTCOMES, Case, KeptRecord, Outcome, Replay, Replayed, cases_of
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
@@ -53,10 +54,7 @@ input · 3 none is known to be hidden, and some are unknown · 4 the service or 
 @click.option("--spec", "file", required=True, type=click.Path(), help="The changed comparison file.")
 @click.option("--divergences", "kept", type=click.Path(), help="A file of divergences; - is standard input.")
 @click.option("--name", help="The comparison of a service whose divergences are taken.")
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read the records again.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(": read the records again.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print an answer for each as one JSON object.")
 def replay(
@@ -138,10 +136,8 @@ def _records(
     seats = [seat for case in cases for seat in case.seats]
     wanted = {seat.place: (seat.topic, *seat.place[1:]) for seat in seats}
     read = whole_record if spec.whole else Message.value
-    try:
+    with reaching_kafka():
         found = records_at(settings.brokers, wanted.values(), settings.kafka, read)
-    except SourceError as error:
-        raise Unreachable(str(error)) from None
     return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}
 
 
