@@ -30,33 +30,7 @@ MOST_RECORDS = 200_000
 _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
 
 
-@click.command(
-    help="""Propose what to declare as noise, from two runs of one version.
-
-\b
-  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
-  twinstream calibrate spec.yaml --reference run1.jsonl.gz --candidate - <run2.jsonl
-  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --identity order_id --key customer
-  twinstream calibrate spec.yaml --brokers localhost:9092 --max-records 50000
-  twinstream calibrate --brokers localhost:9092 --reference run.one --candidate run.two
-
-Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
-this finds the tightest comparison file under which they are equal: fields that always differ, numbers that
-wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each proposal
-stands under a comment with its evidence and with what it hides. What shows at few places, at one time or for
-one key is no noise: it is told with its places, and no rule is told from it. Nothing else is loosened: each
-is necessary, and together they are sufficient, both found by running the comparison.
-
-SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one. Without
-it everything is compared, in one order. Outputs are files as for `twinstream check`; with --brokers they are
-topics, by default those of SPEC. The file goes to standard output, or to --output; a summary to standard
-error.
-
-Exit codes: 0 equal, as they are or with the proposals · 1 something differs that no rule explains · 2 usage,
-bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka cannot be
-reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path(), required=False)
 @click.option("--reference", help="One run: a file, one event a line; with --brokers a topic.")
 @click.option("--candidate", help="The other run, likewise.")
@@ -84,7 +58,31 @@ reached.
 @click.option("--output", type=click.Path(), help="Write the proposed file here.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that was found as one JSON object.")
 def calibrate(spec: str | None, **options: Any) -> int:
-    """Read both runs, print the proposals; the exit code tells the outcome."""
+    """Propose what to declare as noise, from two runs of one version.
+
+    \b
+      twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
+      twinstream calibrate spec.yaml --reference run1.jsonl.gz --candidate - <run2.jsonl
+      twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --identity order_id --key customer
+      twinstream calibrate spec.yaml --brokers localhost:9092 --max-records 50000
+      twinstream calibrate --brokers localhost:9092 --reference run.one --candidate run.two
+
+    Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
+    this finds the tightest comparison file under which they are equal: fields that always differ, numbers
+    that wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each
+    proposal stands under a comment with its evidence and with what it hides. What shows at few places, at one
+    time or for one key is no noise: it is told with its places, and no rule is told from it. Nothing else is
+    loosened: each is necessary, and together they are sufficient, both found by running the comparison.
+
+    SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one.
+    Without it everything is compared, in one order. Outputs are files as for `twinstream check`; with
+    --brokers they are topics, by default those of SPEC. The file goes to standard output, or to --output; a
+    summary to standard error.
+
+    Exit codes: 0 equal, as they are or with the proposals · 1 something differs that no rule explains · 2
+    usage, bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka
+    cannot be reached.
+    """
     on_kafka = options["brokers"] is not None or options["config"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])

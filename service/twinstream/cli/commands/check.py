@@ -27,35 +27,7 @@ from twinstream.spec.file.values import duration
 from twinstream.spec.load import load
 
 
-@click.command(
-    help="""Compare two recorded outputs, a trace of both, or what two topics hold.
-
-\b
-  twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
-  twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
-  twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
-  twinstream check spec.yaml --brokers localhost:9092
-  twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
-  twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
-  twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
-  twinstream explain --from answer.json
-
-SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
-value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
-"reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
-timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files may
-be larger than memory: only events without a partner are kept.
-
-With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
-`latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for stretches
-of which you know that they belong together; or a time with its zone, by Kafka's timestamps. Around a time
---slack more is read on both sides, where partners may be; a difference that may have its partner beyond even
-that is undecided. What comes while it runs is not read.
-
-Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
-pending · 4 Kafka cannot be reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path())
 @click.option("--reference", type=click.Path(), help="The reference's output, one event a line.")
 @click.option("--candidate", type=click.Path(), help="The candidate's output, one event a line.")
@@ -100,7 +72,33 @@ pending · 4 Kafka cannot be reached.
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
-    """Run the comparison and print its answer; the exit code is that of the verdict."""
+    """Compare two recorded outputs, a trace of both, or what two topics hold.
+
+    \b
+      twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+      twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
+      twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
+      twinstream check spec.yaml --brokers localhost:9092
+      twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
+      twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
+      twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
+      twinstream explain --from answer.json
+
+    SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json
+    the value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
+    "reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
+    timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files
+    may be larger than memory: only events without a partner are kept.
+
+    With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
+    `latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for
+    stretches of which you know that they belong together; or a time with its zone, by Kafka's timestamps.
+    Around a time --slack more is read on both sides, where partners may be; a difference that may have its
+    partner beyond even that is undecided. What comes while it runs is not read.
+
+    Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
+    pending · 4 Kafka cannot be reached.
+    """
     comparison = load(spec)
     asked = {
         "open_ended": options["open_ended"],

@@ -27,30 +27,7 @@ PRIVATE = {"bind": "127.0.0.1:0", "token_file": None, "tls_cert": None, "tls_key
 _SUFFIXES = {".json", ".yml", ".yaml"}
 
 
-@click.command(
-    help="""Show that the alarm works, before you rely on it.
-
-\b
-  twinstream drill ads.yaml --kind field --brokers localhost:9092 --redis redis://localhost
-  twinstream drill ads.yaml --kind drop --prometheus http://localhost:9090 \\
-      --scrape-file /etc/prometheus/drill/ads.json --alertmanager http://localhost:9093
-  twinstream drill --sweep --brokers localhost:9092 --redis redis://localhost
-
-SPEC is the file of a comparison that is served. The last records of both its topics are copied into two
-topics of the drill's own, with one difference planted into the copy of the candidate, and compared by the
-same rules in a service of the drill's own. It shows when the difference was read, found, failed the gate and
-was in the metrics; with --prometheus, when Prometheus had it and the alert fired; with --alertmanager, whom
-that would tell. Topics, state and verdict of the live comparison stay as they are, and all that the drill
-has made is removed again.
-
-Nobody is woken: without --prometheus nothing outside sees the drill, and with --alertmanager a silence holds
-its alerts back, unless --page is given.
-
-Exit codes: 0 the alarm came · 1 it did not · 2 usage, bad comparison file, nothing of this kind can be
-planted · 3 the copies were not well before anything was planted · 4 Kafka, Redis, Prometheus or Alertmanager
-cannot be reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path(), required=False)
 @click.option("--kind", type=click.Choice(KINDS), help="The difference; stall: the candidate falls silent.")
 @click.option("--field", metavar="FIELD", help="With --kind field: which one is changed.")
@@ -84,7 +61,28 @@ def drill(
     bind: str | None,
     **asked: Any,
 ) -> int:
-    """Run a drill; the exit code tells whether the alarm came."""
+    """Show that the alarm works, before you rely on it.
+
+    \b
+      twinstream drill ads.yaml --kind field --brokers localhost:9092 --redis redis://localhost
+      twinstream drill ads.yaml --kind drop --prometheus http://localhost:9090 \\
+          --scrape-file /etc/prometheus/drill/ads.json --alertmanager http://localhost:9093
+      twinstream drill --sweep --brokers localhost:9092 --redis redis://localhost
+
+    SPEC is the file of a comparison that is served. The last records of both its topics are copied into two
+    topics of the drill's own, with one difference planted into the copy of the candidate, and compared by the
+    same rules in a service of the drill's own. It shows when the difference was read, found, failed the gate
+    and was in the metrics; with --prometheus, when Prometheus had it and the alert fired; with
+    --alertmanager, whom that would tell. Topics, state and verdict of the live comparison stay as they are,
+    and all that the drill has made is removed again.
+
+    Nobody is woken: without --prometheus nothing outside sees the drill, and with --alertmanager a silence
+    holds its alerts back, unless --page is given.
+
+    Exit codes: 0 the alarm came · 1 it did not · 2 usage, bad comparison file, nothing of this kind can be
+    planted · 3 the copies were not well before anything was planted · 4 Kafka, Redis, Prometheus or
+    Alertmanager cannot be reached.
+    """
     given, place = {"brokers": brokers, "redis": redis}, {"bind": bind}
     settings = load_settings(given, config)
     own = load_settings(place if shadow_config else {**given, **place}, shadow_config or config)

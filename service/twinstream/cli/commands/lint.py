@@ -24,27 +24,25 @@ from twinstream.spec.lint.topics import hints, refusals
 from twinstream.spec.load import load
 
 
-@click.command(
-    help="""Show what a comparison file amounts to, and what is doubtful in it.
-
-\b
-  twinstream lint spec.yaml
-  twinstream lint spec.yaml --brokers localhost:9092 --json
-
-SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does for
-an event of each kind and about how long that takes, whether several matchers can share the work, and every
-warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot work: a topic
-that is missing or compacted, or has more partitions than the order allows.
-
-Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
-reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path())
 @kafka_options(", to look at the topics.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
 def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
-    """Print the report; the exit code tells whether the file can be used."""
+    """Show what a comparison file amounts to, and what is doubtful in it.
+
+    \b
+      twinstream lint spec.yaml
+      twinstream lint spec.yaml --brokers localhost:9092 --json
+
+    SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does
+    for an event of each kind and about how long that takes, whether several matchers can share the work, and
+    every warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot
+    work: a topic that is missing or compacted, or has more partitions than the order allows.
+
+    Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
+    reached.
+    """
     comparison = load(spec)
     report = lint_spec(comparison, datetime.now(UTC).date())
     if brokers is not None or config is not None:

@@ -33,24 +33,7 @@ MEANING = {
 _GONE: tuple[Outcome, ...] = ("hidden", "explained", "equal")
 
 
-@click.command(
-    help="""Tell which divergences that were found a changed comparison file would have hidden.
-
-\b
-  twinstream replay --spec new.yaml --divergences answer.json
-  twinstream replay --spec new.yaml --name orders
-  twinstream replay --spec new.yaml --name orders --brokers localhost:9092
-  twinstream divergences orders --json | twinstream replay --spec new.yaml --divergences -
-
-The events of each divergence are compared again with the rules of the new file. They come from an answer of
-`twinstream check --json`, from what `twinstream divergences --json` or the export of the service has written,
-or from a running service (--name). A service masks values, and an export has none: with --brokers the records
-are read again from Kafka, as long as it has them. What cannot be told for sure is said to be unknown.
-
-Exit codes: 0 none is hidden · 1 some are hidden, explained or equal · 2 usage, bad comparison file or bad
-input · 3 none is known to be hidden, and some are unknown · 4 the service or Kafka cannot be reached.
-"""
-)
+@click.command()
 @click.option("--spec", "file", required=True, type=click.Path(), help="The changed comparison file.")
 @click.option("--divergences", "kept", type=click.Path(), help="A file of divergences; - is standard input.")
 @click.option("--name", help="The comparison of a service whose divergences are taken.")
@@ -66,7 +49,23 @@ def replay(
     service: Service,
     as_json: bool,
 ) -> int:
-    """Compare again, and print the outcome of each."""
+    """Tell which divergences that were found a changed comparison file would have hidden.
+
+    \b
+      twinstream replay --spec new.yaml --divergences answer.json
+      twinstream replay --spec new.yaml --name orders
+      twinstream replay --spec new.yaml --name orders --brokers localhost:9092
+      twinstream divergences orders --json | twinstream replay --spec new.yaml --divergences -
+
+    The events of each divergence are compared again with the rules of the new file. They come from an answer
+    of `twinstream check --json`, from what `twinstream divergences --json` or the export of the service has
+    written, or from a running service (--name). A service masks values, and an export has none: with
+    --brokers the records are read again from Kafka, as long as it has them. What cannot be told for sure is
+    said to be unknown.
+
+    Exit codes: 0 none is hidden · 1 some are hidden, explained or equal · 2 usage, bad comparison file or bad
+    input · 3 none is known to be hidden, and some are unknown · 4 the service or Kafka cannot be reached.
+    """
     spec = load(file)
     if (kept is None) == (name is None):
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")

@@ -22,25 +22,23 @@ PIPE_WIDTH = 200
 """Columns if the output is no terminal: enough for every heading."""
 
 
-@click.command(
-    help="""Show what the service knows of its comparisons.
-
-\b
-  twinstream status
-  twinstream status ads-views --json
-
-NAME is that of a comparison; without it all are shown, trials (NAME~trial) among them.
-
-Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
-service cannot be reached. Of several comparisons, one that diverged decides, then one that is inconclusive or
-pending; a trial never does.
-"""
-)
+@click.command()
 @click.argument("name", required=False)
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the API answers, as one JSON object.")
 def status(name: str | None, service: Service, as_json: bool) -> int:
-    """Print one comparison or all."""
+    """Show what the service knows of its comparisons.
+
+    \b
+      twinstream status
+      twinstream status ads-views --json
+
+    NAME is that of a comparison; without it all are shown, trials (NAME~trial) among them.
+
+    Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
+    service cannot be reached. Of several comparisons, one that diverged decides, then one that is
+    inconclusive or pending; a trial never does.
+    """
     answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
     items: list[dict[str, Any]] = [answer] if name else answer["items"]
     if as_json:
