@@ -14,9 +14,8 @@ from starlette.middleware import Middleware
 from twinstream.access import Keys
 from twinstream.api.http.middleware import BasePath, BodyLimit, HeadAsGet, SecurityHeaders
 from twinstream.api.http.traffic import Counted, Traffic, announce
-from twinstream.api.routes import pages
 from twinstream.api.routes.access import AccessControl
-from twinstream.api.routes.comparisons import comparisons_router
+from twinstream.api.routes.comparisons import comparisons_router, trials_router
 from twinstream.api.routes.events import events_router
 from twinstream.api.routes.listings import listings_router
 from twinstream.api.routes.operations import (
@@ -29,8 +28,7 @@ from twinstream.api.routes.operations import (
 from twinstream.api.routes.problems import install as install_problems
 from twinstream.api.routes.problems import said_once
 from twinstream.api.routes.resets import Resetter, nobody, resets_router
-from twinstream.api.routes.sessions import sessions_router
-from twinstream.api.routes.trials import trials_router
+from twinstream.api.routes.sessions import install_pages, sessions_router
 from twinstream.api.state.board import Board
 
 TICK_SECONDS = 1.0
@@ -97,7 +95,7 @@ def create_app(
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version, obstacles))
     app.include_router(sessions_router(keys))
-    pages.install(app)
+    install_pages(app)
     if traffic is not None:
         announce(app, traffic)
     return app

@@ -20,8 +20,7 @@ from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import Everything
 from twinstream.explain.reason import undecided
 from twinstream.intake.batches import attempts_of
-from twinstream.offline.file_start import Beginning, cut_in_events
-from twinstream.offline.partitions import with_partitions
+from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
     Edges,
     Sorted,

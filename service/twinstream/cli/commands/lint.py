@@ -55,7 +55,7 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
 
 
 def _with_topics(report: LintReport, spec: Spec, brokers: str | None, config: str | None) -> LintReport:
-    from twinstream.adapters.kafka.topics import describe
+    from twinstream.adapters.kafka.watch import describe
 
     settings = load_settings({"brokers": brokers}, config)
     names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
