@@ -20,8 +20,7 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import of_falls, of_gap
-from twinstream.intake.batch_records import InSight
-from twinstream.intake.batches import attempts_of
+from twinstream.intake.batches import InSight, attempts_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.ports import Batch, Clock, Gap
