@@ -27,6 +27,7 @@ from twinstream.spec.file.model import Spec
 NO_LIMIT = 1 << 62
 
 WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
+"""Shows how far the lines that pass through it are read."""
 
 
 class BoundedCheck:
