@@ -49,10 +49,6 @@ class _Asked:
             raise SourceError(f"{self.name} does not answer: {error}") from None
         raise SourceError(f"{self.name} answers {path} with {answer.status_code}")
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
 
 class Prometheus(_Asked):
     """A Prometheus."""

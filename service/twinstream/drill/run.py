@@ -2,6 +2,9 @@
 
 The live comparison is only read: its topics through a consumer that commits nothing, and nothing of its state
 in Redis. Everything written has a name of the drill's own.
+
+`sweep` removes the leftovers of drills that did not clean up. A drill that may still be running is left
+alone: it runs as long as its note in Redis exists, which expires at the latest when its time is over.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ from twinstream.drill.signals import (
     unexpected,
 )
 from twinstream.errors import SettingsError, SourceError, StoreError, TwinstreamError
-from twinstream.offline.range_reader import OffsetBounds, Recorded
+from twinstream.offline.offset_range import OffsetBounds, Recorded
 from twinstream.settings import Settings
 from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Spec
@@ -358,3 +361,39 @@ class _Stopping:
             signal.signal(number, handler)
         if kind is None or issubclass(kind, TwinstreamError):
             self.check()
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """The leftovers of one drill that did not clean up; `runs` if it may still be running."""
+
+    comparison: str
+    topics: Sequence[str]
+    runs: bool
+
+
+def leftovers(own: Settings) -> list[Leftover]:
+    """All drills that have left something. Raises SourceError and StoreError."""
+    topics: dict[str, list[str]] = {}
+    for name in DrillTopics(own.brokers, own.kafka).found():
+        if (names := Names.of_topic(name)) is not None:
+            topics.setdefault(names.comparison, []).append(name)
+    with closing(DrillKeys(own.redis)) as keys:
+        for comparison in keys.found():
+            topics.setdefault(comparison, [])
+        return [Leftover(name, found, keys.runs(name)) for name, found in sorted(topics.items())]
+
+
+def sweep(own: Settings, left: Sequence[Leftover]) -> list[str]:
+    """Remove the leftovers of drills that no longer run; returns those that remain, with reasons."""
+    topics = DrillTopics(own.brokers, own.kafka)
+    problems = []
+    with closing(DrillKeys(own.redis)) as keys:
+        for one in left:
+            group = f"twinstream.{one.comparison}"
+            groups = [
+                name for name in topics.groups(group) if name in {group} or name.startswith(f"{group}.")
+            ]
+            problems += topics.remove(one.topics, groups)
+            keys.remove(one.comparison)
+    return problems

@@ -14,7 +14,7 @@ import orjson
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
-from twinstream.explain.text_diff import from_difference, told_apart
+from twinstream.explain.picture import from_difference, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.model import Order
 from twinstream.spec.lint.relations import why

@@ -18,9 +18,8 @@ from twinstream.core.events import Side
 from twinstream.explain.holes import of_gap
 from twinstream.intake.topics import TopicBook
 from twinstream.offline.check import Check
-from twinstream.offline.offset_range import Edge, OffsetRange, stretch_of
+from twinstream.offline.offset_range import Edge, OffsetRange, Recorded, stretch_of
 from twinstream.offline.range_edges import Edges
-from twinstream.offline.range_reader import Recorded
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.spec.file.model import Spec
 

@@ -24,7 +24,7 @@ import base64
 import binascii
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple
@@ -60,8 +60,8 @@ class Unread(NamedTuple):
     problem: str
 
 
-def entry_of(line: bytes, lenient: str) -> Any:
-    """A JSON value as `decode` reads it, except for one member of an object, which may become `Unread`.
+def entry_of(line: bytes) -> Any:
+    """A JSON value as `decode` reads it; the member `value` of an object may become `Unread`.
 
     Raises DecodeError.
     """
@@ -69,10 +69,10 @@ def entry_of(line: bytes, lenient: str) -> Any:
         return decode(line, around=1)
     except DecodeError as error:
         parts = _parts(line)
-        if parts is None or lenient not in parts:
+        if parts is None or "value" not in parts:
             raise
-        entry = {name: decode(text) for name, text in parts.items() if name != lenient}
-        return {**entry, lenient: Unread(parts[lenient], str(error))}
+        entry = {name: decode(text) for name, text in parts.items() if name != "value"}
+        return {**entry, "value": Unread(parts["value"], str(error))}
 
 
 def _parts(line: bytes) -> dict[str, bytes] | None:
@@ -231,7 +231,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iter
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
-        entry = _entry(text, at)
+        entry = _decoded(text, at, entry_of)
         side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
         if side is None:
             raise at.refuse(_TRACE_SHAPE)
@@ -266,17 +266,9 @@ def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: _Offsets
     )
 
 
-def _decoded(text: bytes, at: _Place) -> Any:
+def _decoded(text: bytes, at: _Place, read: Callable[[bytes], Any] = decode) -> Any:
     try:
-        return decode(text)
-    except DecodeError as error:
-        raise at.refuse(str(error)) from None
-
-
-def _entry(text: bytes, at: _Place) -> Any:
-    """A line of a trace; an unreadable value in it is an unreadable record, not an error of the line."""
-    try:
-        return entry_of(text, "value")
+        return read(text)
     except DecodeError as error:
         raise at.refuse(str(error)) from None
 

@@ -22,7 +22,7 @@ from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
-from twinstream.offline.range_reader import OffsetBounds, Recorded
+from twinstream.offline.offset_range import OffsetBounds, Recorded
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000

@@ -148,7 +148,7 @@ def _quiet(_word: str, _text: str) -> None:
 
 
 def _sweep(own: Settings, as_json: bool) -> int:
-    from twinstream.drill.leftovers import leftovers, sweep
+    from twinstream.drill.run import leftovers, sweep
 
     found = leftovers(own)
     gone = [one for one in found if not one.runs]
