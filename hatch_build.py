@@ -3,7 +3,7 @@
 uPlot comes as two files, and the package for Python that has them needs numpy and IPython to run, of which
 nothing is used. So they are taken out of it when the wheel is built (`requirements/page.txt` pins it by
 hash), and nobody who installs the wheel needs the package. A checkout uses that package itself
-(`twinstream.api.routes.pages`).
+(`twinstream.api.routes.sessions`).
 """
 
 from __future__ import annotations

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ConfigDict, PrivateAttr
 
 from twinstream.explain.picture import diagram
 from twinstream.explain.text import tell_answer, tell_divergence
 from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
-from twinstream.status.comparison import Position
+from twinstream.status.comparison import Position, Witness
 
 WIDTH = 100
 """The width of the texts: a log of tests shows so many columns without wrapping."""
-
-
-class WitnessEvent(Frozen):
-    """One of the events that prove a divergence."""
-
-    side: Literal["reference", "candidate"]
-    position: Position
-    value: Any
 
 
 class Example(Frozen):
@@ -40,7 +32,7 @@ class Example(Frozen):
     candidate: Any
     positions: Sides[Position | None]
     fields: dict[str, Sides[Any]]
-    witness: tuple[WitnessEvent, ...]
+    witness: tuple[Witness, ...]
     text: str
     tainted: bool = False
 

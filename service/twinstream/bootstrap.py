@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.credentials.secret_file import read_secret
+from twinstream.adapters.credentials import read_secret
 from twinstream.adapters.kafka.source import LATEST, KafkaSource, whole_record
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.metrics.http import HttpMeter, measure_process

@@ -11,8 +11,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from twinstream.adapters.credentials.tls import Certificate
-from twinstream.adapters.credentials.token_file import TokenFile
+from twinstream.adapters.credentials import Certificate, TokenFile
 from twinstream.api.stream.mailbox import SEND_BUFFER_BYTES
 from twinstream.errors import SettingsError
 from twinstream.settings import Settings, split_address

@@ -16,7 +16,7 @@ from tests.support.browser import chromium, watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, status
 from tests.support.waiting import eventually
-from twinstream.adapters.credentials.token_file import TokenFile
+from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
 
 READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"

@@ -100,7 +100,7 @@ def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
     (tmp_path / "relation_of_rides.py").write_text(FAILING)
     spec = with_rides(kafka, tmp_path, order='{callable: "relation_of_rides:dependent"}')
     servers = ["--brokers", kafka.brokers, "--redis", redis_server.url]
-    impatient = with_constants("twinstream.cli.drill.drilling", PASS_SECONDS=2)
+    impatient = with_constants("twinstream.drill.run", PASS_SECONDS=2)
     code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path), **impatient)
     assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
     assert answer["reason"].startswith("nothing was planted, since the copies were not well before: Not deci")

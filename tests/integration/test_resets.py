@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, reset, status
-from twinstream.adapters.credentials.token_file import TokenFile
+from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 

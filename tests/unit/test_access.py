@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from twinstream.access import Holder, Tokens, read_tokens
-from twinstream.adapters.credentials.token_file import TokenFile
+from twinstream.adapters.credentials import TokenFile
 from twinstream.errors import SettingsError
 
 READER, OPERATOR = "r" * 24, "operate.this-one_0123456789=="

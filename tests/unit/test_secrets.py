@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from twinstream.adapters.alarm import Alertmanager, Prometheus
 from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.cli.shared.client import Service, ask
+from twinstream.drill.alarm import Alertmanager, Prometheus
 from twinstream.errors import without_secrets
 from twinstream.spec.decode.formats.registry import Registry
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from twinstream.cli.commands.serve import serve
 from twinstream.errors import SettingsError
 from twinstream.settings import load
 
@@ -31,6 +32,7 @@ def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(
 def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -> None:
     settings = load({}, None)
     assert (settings.memory_limit, settings.bind) == (None, "127.0.0.1:8080")
+    assert f"address is {settings.bind}" in str(serve.help)
 
 
 def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(

@@ -12,15 +12,10 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from twinstream.access import Keys
-from twinstream.api.description import describe_problems
-from twinstream.api.http.base_path import BasePath
-from twinstream.api.http.bodies import BodyLimit
-from twinstream.api.http.head import HeadAsGet
-from twinstream.api.http.security import SecurityHeaders
+from twinstream.api.http.middleware import BasePath, BodyLimit, HeadAsGet, SecurityHeaders
 from twinstream.api.http.traffic import Counted, Traffic, announce
-from twinstream.api.routes import pages, problems
 from twinstream.api.routes.access import AccessControl
-from twinstream.api.routes.comparisons import comparisons_router
+from twinstream.api.routes.comparisons import comparisons_router, trials_router
 from twinstream.api.routes.events import events_router
 from twinstream.api.routes.listings import listings_router
 from twinstream.api.routes.operations import (
@@ -30,10 +25,10 @@ from twinstream.api.routes.operations import (
     obstacles_to_serving,
     operations_router,
 )
-from twinstream.api.routes.parameters import said_once
+from twinstream.api.routes.problems import install as install_problems
+from twinstream.api.routes.problems import said_once
 from twinstream.api.routes.resets import Resetter, nobody, resets_router
-from twinstream.api.routes.sessions import sessions_router
-from twinstream.api.routes.trials import trials_router
+from twinstream.api.routes.sessions import install_pages, sessions_router
 from twinstream.api.state.board import Board
 
 TICK_SECONDS = 1.0
@@ -92,8 +87,7 @@ def create_app(
         middleware=[*counting, *_around(keys, base_path)],
         dependencies=[Depends(said_once)],
     )
-    problems.install(app)
-    describe_problems(app)
+    install_problems(app)
     app.include_router(comparisons_router(board, version))
     app.include_router(listings_router(board))
     app.include_router(trials_router(board))
@@ -101,7 +95,7 @@ def create_app(
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version, obstacles))
     app.include_router(sessions_router(keys))
-    pages.install(app)
+    install_pages(app)
     if traffic is not None:
         announce(app, traffic)
     return app
@@ -117,7 +111,7 @@ def create_matcher_app(
     app = FastAPI(
         title="Twinstream matcher", openapi_url=None, docs_url=None, middleware=_around(keys, base_path)
     )
-    problems.install(app)
+    install_problems(app)
     app.include_router(operations_router(board, metrics, package_version(), obstacles_to_matching))
     return app
 

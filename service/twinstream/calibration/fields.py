@@ -8,12 +8,14 @@ a few pairs differ in another way than the noise of their field.
 
 A path passes through arrays, as in `equality`. Two arrays of equal length are compared place by place.
 Alternatively, their elements are paired by their own stable fields, if fewer of them differ then.
+
+`unlike` finds the kinds without the noise of the others: a rule made for those would hide their differences.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -25,12 +27,14 @@ from twinstream.calibration.evidence import (
     Members,
     can_be_named,
     field_text,
+    has,
     members,
     scalars,
 )
 from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
-from twinstream.calibration.spread import Spread, spread_of
+from twinstream.calibration.spread import CHANCE, Spread, spread_of
 from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import number_of, without_nulls
 from twinstream.spec.file.paths import ABSENT, Path
 
@@ -320,3 +324,52 @@ def _aligned(one: list[Any], other: list[Any]) -> Iterator[tuple[Any, Any]]:
 
 def _column(elements: list[dict[Path, Any]], name: Path) -> list[str]:
     return sorted(repr(element.get(name)) for element in elements)
+
+
+ValuePairs = Sequence[tuple[Any, Any]]
+
+
+class _Seen(NamedTuple):
+    """For each field of a kind, how many pairs of events have it, and in how many it differs."""
+
+    there: Counter[Path]
+    differing: Counter[Path]
+
+
+def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
+    """The kinds in which a field hardly differs that differs in others, with that field."""
+    differing = {kind: _differing_fields(pairs) for kind, pairs in kinds.items()}
+    paths = [
+        path for path in dict.fromkeys(p for found in differing.values() for p in found) if can_be_named(path)
+    ]
+    seen = {kind: _Seen(_there(pairs, paths), differing[kind]) for kind, pairs in kinds.items()}
+    found: dict[str, Path] = {}
+    for path in paths:
+        for kind in kinds:
+            if kind not in found and _is_unlike(
+                path, seen[kind], [seen[other] for other in kinds if other != kind]
+            ):
+                found[kind] = path
+    return found
+
+
+def _is_unlike(path: Path, kind: _Seen, others: Sequence[_Seen]) -> bool:
+    """Whether a field differs much more rarely in a kind than in others, beyond chance."""
+    count, there = sum(one.differing[path] for one in others), sum(one.there[path] for one in others)
+    own, seen = kind.differing[path], kind.there[path]
+    if count < FEWEST_SEEN or not seen:
+        return False
+    share = min(1.0, count / there)
+    return own / seen < share / 2 and (1 - share) ** (seen - own) < CHANCE
+
+
+def _differing_fields(pairs: ValuePairs) -> Counter[Path]:
+    found: Counter[Path] = Counter()
+    for one, other in pairs:
+        if one != other:
+            found.update({path for path, _ in differences(without_nulls(one), without_nulls(other))})
+    return found
+
+
+def _there(pairs: ValuePairs, paths: Sequence[Path]) -> Counter[Path]:
+    return Counter(path for one, other in pairs for path in paths if has(one, path) or has(other, path))

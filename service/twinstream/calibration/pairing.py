@@ -96,13 +96,17 @@ def named(
     rows = [
         [*zip(some, column.rows(stable), strict=True)] for some, column in zip(names, columns, strict=True)
     ]
-    alike = by_name(*rows)
-    rest = by_name([names[0][i] for i in alike.left], [names[1][j] for j in alike.right])
+    certain = rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows)
+    return _completed(by_name(*rows), *names)._replace(certain=certain)
+
+
+def _completed(found: RunPairing, left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
+    """A pairing with pairs of equal names among the events that it left over."""
+    rest = by_name([left[i] for i in found.left], [right[j] for j in found.right])
     return RunPairing(
-        sorted([*alike.pairs, *((alike.left[i], alike.right[j]) for i, j in rest.pairs)]),
-        [alike.left[i] for i in rest.left],
-        [alike.right[j] for j in rest.right],
-        certain=rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows),
+        sorted([*found.pairs, *((found.left[i], found.right[j]) for i, j in rest.pairs)]),
+        [found.left[i] for i in rest.left],
+        [found.right[j] for j in rest.right],
     )
 
 
@@ -263,14 +267,8 @@ class _Kind:
             return by_name(left, right)
         contents = [[canonical_value(value) for value in values] for values in self._values]
         equal = by_name(list(zip(left, contents[0], strict=True)), list(zip(right, contents[1], strict=True)))
-        rest = by_name([left[i] for i in equal.left], [right[j] for j in equal.right])
         sizes = Counter(left[i] for i in equal.left)
-        return RunPairing(
-            sorted([*equal.pairs, *((equal.left[i], equal.right[j]) for i, j in rest.pairs)]),
-            [equal.left[i] for i in rest.left],
-            [equal.right[j] for j in rest.right],
-            certain=max(sizes.values(), default=1) == 1,
-        )
+        return _completed(equal, left, right)._replace(certain=max(sizes.values(), default=1) == 1)
 
 
 def _text(paths: Sequence[Path]) -> str:

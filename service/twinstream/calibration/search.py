@@ -2,10 +2,10 @@
 
 1. If they are equal under the starting file, there is nothing to propose.
 2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`), separately for kinds
-   that differ in their noise (`kinds`). The fields used for pairing become the `identity` in the file.
+   that differ in their noise. The fields used for pairing become the `identity` in the file.
 3. The orders to which the starting file may be loosened are tried, the tightest first (`ordering`), each with
    the noise written as that order allows it (`proposals`). The first counts against which events moved
-   (`breaks`) only as in a few faults, not as in noise.
+   (`broken`) only as in a few faults, not as in noise.
 4. Each proposal is taken out again, and stays out if the runs are equal without it. So each remaining one is
    necessary, and together they are sufficient: both are answers of the comparison itself, not of the earlier
    steps, which only guess what is worth asking.
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from twinstream.calibration.breaks import broken
 from twinstream.calibration.evidence import (
     FEWEST_EVENTS,
     Members,
@@ -36,9 +35,8 @@ from twinstream.calibration.evidence import (
     bare_record,
     field_text,
 )
-from twinstream.calibration.fields import Noise, noise_of
-from twinstream.calibration.kinds import unlike
-from twinstream.calibration.ordering import KeyScope, Moves, OrderData, OrderingKey, looser, no_noise
+from twinstream.calibration.fields import Noise, noise_of, unlike
+from twinstream.calibration.ordering import KeyScope, Moves, OrderData, OrderingKey, broken, looser, no_noise
 from twinstream.calibration.pairing import RunPairing, by_name, inferred, named
 from twinstream.calibration.proposals import (
     Draft,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.metadata import version as installed_version
 
 import click
 
-from twinstream.cli.shared.output import Unreachable
+from twinstream.cli.shared.output import Unreachable, print_json
 from twinstream.errors import TwinstreamError
 
 COMMANDS = {
@@ -30,15 +31,6 @@ COMMANDS = {
     "version": "Print the version.",
 }
 
-EXAMPLES = """\b
-  twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
-  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
-  twinstream lint spec.yaml
-  twinstream serve spec.yaml --brokers localhost:9092 --redis redis://localhost
-  twinstream status
-  twinstream gate ads-views
-"""
-
 
 class Commands(click.Group):
     """Imports each command only when it is run, so that `check` does not wait for Kafka's client."""
@@ -51,8 +43,9 @@ class Commands(click.Group):
         """Import a command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        room = "drill" if cmd_name == "drill" else "commands"
-        command = getattr(import_module(f"twinstream.cli.{room}.{cmd_name}"), cmd_name)
+        if cmd_name == "version":
+            return version
+        command = getattr(import_module(f"twinstream.cli.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
 
@@ -64,17 +57,39 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def cli() -> None:
-    """The group of commands; its help is set below, since it holds the examples."""
+    """Tell whether a new version of a streaming pipeline does the same as the old one.
+
+    \b
+      twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+      twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
+      twinstream lint spec.yaml
+      twinstream serve spec.yaml --brokers localhost:9092 --redis redis://localhost
+      twinstream status
+      twinstream gate ads-views
+
+    `spec.yaml` is a comparison file. `twinstream COMMAND --help` tells more.
+
+    Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad comparison file or bad input · 3
+    inconclusive, pending or undecided · 4 the service or Kafka cannot be reached.
+    """
 
 
-cli.help = f"""Tell whether a new version of a streaming pipeline does the same as the old one.
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
+def version(as_json: bool) -> None:
+    """Print the version.
 
-{EXAMPLES}
-`spec.yaml` is a comparison file. `twinstream COMMAND --help` tells more.
+    \b
+      twinstream version
+      twinstream version --json
 
-Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad comparison file or bad input · 3
-inconclusive, pending or undecided · 4 the service or Kafka cannot be reached.
-"""
+    Exit code: 0.
+    """
+    installed = installed_version("twinstream")
+    if as_json:
+        print_json({"version": installed})
+    else:
+        click.echo(installed)
 
 
 def main() -> None:

@@ -28,14 +28,10 @@ LEAST_EVENTS = 20
 
 
 class CopiedPair(NamedTuple):
-    """The records of both copies, in the order in which they are written."""
+    """The records of both copies by side, in the order in which they are written."""
 
     reference: Sequence[DrillRecord]
     candidate: Sequence[DrillRecord]
-
-    def of(self, side: Side) -> Sequence[DrillRecord]:
-        """The records of a side."""
-        return self[side]
 
 
 class CopiedStretch(NamedTuple):
@@ -108,9 +104,9 @@ def stretch_of(
 
 
 def _in_both(reading: CopyReader, read: CopiedPair) -> CopiedPair:
-    letters = [[reading.letter(record, side) for record in read.of(side)] for side in Side]
+    letters = [[reading.letter(record, side) for record in read[side]] for side in Side]
     common = Counter(filter(None, letters[0])) & Counter(filter(None, letters[1]))
-    kept = (_latest(reading, read.of(side), side, letters[side], common) for side in Side)
+    kept = (_latest(reading, read[side], side, letters[side], common) for side in Side)
     return _behind_barrier(reading, CopiedPair(*kept))
 
 
@@ -148,15 +144,15 @@ def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
     barriers = _copied(reading, pair)
     if barriers is None:
         return CopiedPair((), ())
-    return CopiedPair(*(_from(reading, pair.of(side), side, barriers) for side in Side))
+    return CopiedPair(*(_from(reading, pair[side], side, barriers) for side in Side))
 
 
 def _copied(reading: CopyReader, pair: CopiedPair) -> bytes | None:
     """The first barrier with a copy in each partition of both sides."""
     places: defaultdict[bytes, set[tuple[Side, int]]] = defaultdict(set)
-    wanted = {(side, record.partition) for side in Side for record in pair.of(side)}
+    wanted = {(side, record.partition) for side in Side for record in pair[side]}
     for side in Side:
-        for record in pair.of(side):
+        for record in pair[side]:
             form = reading.form(record, side)
             if form is not None and form[0] is None:
                 places[reading.codec.canonical(form.content)].add((side, record.partition))
@@ -206,7 +202,7 @@ def lines_of(spec: Spec, pair: CopiedPair) -> list[Line]:
     turns = [
         (turn, side, record, place)
         for side in Side
-        for turn, (record, place) in enumerate(zip(pair.of(side), placed(pair.of(side)), strict=True))
+        for turn, (record, place) in enumerate(zip(pair[side], placed(pair[side]), strict=True))
     ]
     return [
         _line(spec, side, record, place, position)

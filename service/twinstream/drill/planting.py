@@ -82,7 +82,7 @@ class PlantedDifference:
         return frozenset(
             (side, *place)
             for side in Side
-            for record, place in zip(self.pair.of(side), placed(self.pair.of(side)), strict=True)
+            for record, place in zip(self.pair[side], placed(self.pair[side]), strict=True)
             if reading.letter(record, side) in self.touched
         )
 

@@ -4,13 +4,16 @@ Kafka's times of the copies are moved so that the newest is now, since a gate as
 arrival clock can detect the difference, or a silent side, its time must pass after the difference; and
 neither side may lead by too much. If the records' own times do not allow that, the copies get evenly spaced
 ones, far enough apart. The order of records never changes.
+
+If replays are told by their batches, a difference counts when the batches open at that time are finished, as
+later ones show. So the last part of the copies is held back until the part before it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from twinstream.core.events import Side
 from twinstream.drill.copies import CopiedPair
@@ -22,6 +25,9 @@ from twinstream.spec.file.model import Evidence, Overdue, Spec
 from twinstream.spec.file.start import Start
 
 ExpectedSign = Literal["fail", "suspicion", "stall"]
+
+Written = Sequence[tuple[str, DrillRecord]]
+"""Records, each with its topic."""
 
 LEAST_SPAN_MS = 1000
 ENOUGH = 2
@@ -86,9 +92,7 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
     fits = newest - plan.origin.timestamp_ms >= needed
     if fits and _together(spec, plan.pair):
         moved = now_ms - max(newest, *(record.timestamp_ms for record in plan.pair.candidate))
-        return CopiedPair(
-            *([_at(one, one.timestamp_ms + moved) for one in plan.pair.of(side)] for side in Side)
-        )
+        return CopiedPair(*([_at(one, one.timestamp_ms + moved) for one in plan.pair[side]] for side in Side))
     if any(field == "$timestamp" for _, _, field in spec.deciding_fields):
         raise SettingsError(
             f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
@@ -99,7 +103,7 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
 
 def _together(spec: Spec, pair: CopiedPair) -> bool:
     """Whether both sides wrote the records at about the same time: neither leads, nor looks stalled."""
-    firsts = [pair.of(side)[0].timestamp_ms for side in Side]
+    firsts = [pair[side][0].timestamp_ms for side in Side]
     apart = min(spec.limits.lead, spec.overdue.after / 4)
     return abs(firsts[0] - firsts[1]) * 2 <= apart.total_seconds() * 1000
 
@@ -119,7 +123,7 @@ def _evenly(plan: PlantedDifference, needed_ms: int, now_ms: int) -> CopiedPair:
         *(
             [
                 _at(record, now_ms - int(span * (1 - min(1.0, _share(plan, side, place)))))
-                for place, record in enumerate(plan.pair.of(side))
+                for place, record in enumerate(plan.pair[side])
             ]
             for side in Side
         )
@@ -133,3 +137,48 @@ def _share(plan: PlantedDifference, side: Side, place: int) -> float:
 
 def _at(record: DrillRecord, timestamp_ms: int) -> DrillRecord:
     return record._replace(timestamp_ms=timestamp_ms)
+
+
+# -- writing the copies ------------------------------------------------------------------------------------
+
+
+class Behind(NamedTuple):
+    """The records after the first half: those written at once, and those written when these have been read.
+
+    `mark` is the number of the record at which the difference shows, `events` how many events each side has
+    with those written at once.
+    """
+
+    first: Written
+    mark: int
+    events: tuple[int, int]
+    rest: Written
+
+
+def before(names: Names, copies: CopiedPair, plan: PlantedDifference) -> Written:
+    """The records before the difference."""
+    return _turns(names, CopiedPair(*(copies[side][: plan.before[side]] for side in Side)))
+
+
+def behind(spec: Spec, names: Names, copies: CopiedPair, plan: PlantedDifference) -> Behind:
+    """The records after it."""
+    turns = _turns(names, CopiedPair(*(copies[side][plan.before[side] :] for side in Side)))
+    mark = 0
+    if plan.kind != "stall":
+        shown, topic = copies.candidate[plan.at], names.topics[Side.RIGHT]
+        mark = next(n for n, (name, record) in enumerate(turns) if name == topic and record is shown)
+    cut = (mark + len(turns)) // 2 if spec.duplicates.policy == "replays" else len(turns)
+    first = turns[:cut]
+    reference, candidate = (sum(1 for name, _ in first if name == topic) for topic in names.topics)
+    events = plan.before[Side.LEFT] + reference, plan.before[Side.RIGHT] + candidate
+    return Behind(first, mark, events, turns[cut:])
+
+
+def _turns(names: Names, pair: CopiedPair) -> list[tuple[str, DrillRecord]]:
+    """The records of both sides, interleaved in proportion."""
+    parts = [
+        (place / max(1, len(pair[side])), int(side), place)
+        for side in Side
+        for place in range(len(pair[side]))
+    ]
+    return [(names.topics[side], pair[Side(side)][place]) for _, side, place in sorted(parts)]

@@ -164,39 +164,6 @@ class SeenEvents:
         self._keys = None if state["keys"] is None else set(state["keys"])
 
 
-def united(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The states of several shards of one comparison merged into one; None if there are none.
-
-    States whose hashes are of another secret than the first one's are left out.
-    """
-    if not states:
-        return None
-    mask = states[0].get("mask")
-    states = [state for state in states if state.get("mask") == mask]
-    fields: dict[str, dict[str, str]] = {}
-    sampled: dict[str, int] = {}
-    for state in states:
-        for kind, of_kind in state["fields"].items():
-            mine = fields.setdefault(kind, {})
-            sampled[kind] = sampled.get(kind, 0) + state["sampled"][kind]
-            for name, known in of_kind.items():
-                mine[name] = known if mine.get(name, known) == known else _VARIED
-    count = [sum(state["count"][side] for state in states) for side in Side]
-    keys = {key for state in states for key in state["keys"] or ()}
-    more_keys = any(state["more_keys"] for state in states) or len(keys) > KEYS_LIMIT
-    has_keys = states[0]["keys"] is not None
-    return {
-        "mask": mask,
-        "count": count,
-        "next": list(count),
-        "sampled": sampled,
-        "fields": fields,
-        "more_fields": any(state["more_fields"] for state in states),
-        "keys": sorted(keys) if has_keys and not more_keys else [] if has_keys else None,
-        "more_keys": more_keys,
-    }
-
-
 def _gap(place: int) -> int:
     """How far after an event the next one is sampled: odd, for the same reason as `STRIDE`."""
     return 1 if place + 1 < FIRST else min(STRIDE, place // THINNING | 1)

@@ -34,16 +34,14 @@ MANY = 10_000
 class Explainer:
     """Turns divergences of one comparison into reports. `show` decides which values may be shown."""
 
+    at_once = MANY
+    """How many divergences can reasonably have their events at hand at once."""
+
     def __init__(self, spec: Spec, digest: str, codec: Codec, show: Show) -> None:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
         self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
         self._sight = Sight(self._value, self._order_fields, self._seen_fields)
-
-    @property
-    def at_once(self) -> int:
-        """How many divergences can reasonably have their events at hand at once."""
-        return MANY
 
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> AbstractContextManager[None]:  # noqa: ARG002
         """Within this context, the content of some events is available; records always are."""
@@ -53,12 +51,8 @@ class Explainer:
         """The events whose content must be at hand for a report."""
         return ()
 
-    def lacks(self, divergence: Divergence) -> bool:  # noqa: ARG002
-        """Whether a report made now would lack the content of an event."""
-        return False
-
-    def lacks_event(self, side: Side, event: Event) -> bool:  # noqa: ARG002
-        """Whether a report of an event made now would lack its content."""
+    def lacks(self, events: Iterable[tuple[Side, Event]]) -> bool:  # noqa: ARG002
+        """Whether a report made now would lack the content of one of these events."""
         return False
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
@@ -102,11 +96,7 @@ class Explainer:
         first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
         values = self._codec.scope(_record(first.event)) if self._spec.keep == "records" else {}
-        scope = {
-            field: str(value)
-            for field, value in values.items()
-            if self._show(value, parse_path(field)) == plain(value)
-        }
+        scope = {field: str(value) for field, value in values.items() if self._is_shown(field, value)}
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
@@ -116,6 +106,10 @@ class Explainer:
         return {"topic": self._topics[side], "partition": event[1], "offset": event[2]}
 
     # -- values that may be shown --------------------------------------------------------------------------
+
+    def _is_shown(self, field: str, value: Any) -> bool:
+        """Whether a value of a field may be shown as it is."""
+        return bool(self._show(value, parse_path(field)) == plain(value))
 
     def _order_fields(self, event: Event | None) -> dict[str, Any]:
         """The fields that the order reads; none if the record is gone."""
@@ -140,12 +134,8 @@ class Explainer:
 
     def _seen_fields(self, event: Event) -> dict[str, str]:
         """The fields that the order reads from an event and whose values may be shown, as texts."""
-        fields = self._order_fields(event)
-        return {
-            field: brief(plain(value))
-            for field, value in fields.items()
-            if self._show(value, parse_path(field)) == plain(value)
-        }
+        fields = self._order_fields(event).items()
+        return {field: brief(plain(value)) for field, value in fields if self._is_shown(field, value)}
 
     def _identity(self, event: Event) -> dict[str, Any]:
         """The identity of an event, as far as it may be shown."""
@@ -154,9 +144,8 @@ class Explainer:
             return {}
         value = self._codec.compared(record)
         named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
-        there = {field: member for field, member in named.items() if member is not ABSENT}
-        shown = {field: self._show(member, parse_path(field)) for field, member in there.items()}
-        return {field: member for field, member in shown.items() if member == plain(there[field])}
+        there = ((field, member) for field, member in named.items() if member is not ABSENT)
+        return {field: plain(member) for field, member in there if self._is_shown(field, member)}
 
     def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""

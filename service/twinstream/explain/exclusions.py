@@ -39,80 +39,69 @@ def exclusions(spec: Spec) -> tuple[Exclusion, ...]:
     equality.quantum fare - changes that round to the same multiple of 0.01
     decode record keys, headers and timestamps - any change of them that the values do not show
     """
-    return (
-        *_order(spec),
-        *_kinds(spec),
-        *_fields(spec),
-        *_records(spec),
-        *map(_known, spec.known_differences),
-    )
+    rows = (*_order(spec), *_kinds(spec), *_fields(spec), *_records(spec))
+    left_out = (Exclusion(key=key, name=name, hides=hides) for key, name, hides in rows)
+    return (*left_out, *map(_known, spec.known_differences))
 
 
-def _order(spec: Spec) -> Iterator[Exclusion]:
-    if spec.order != "total":
-        yield Exclusion(
-            key="order",
-            name=spec.order_text.removeprefix("in "),
-            hides="events that change places are no difference"
-            if spec.order == "unordered"
-            else "any change of places that this order allows",
-        )
+_Row = tuple[str, str, str]
+"""The key, the name, and what is hidden."""
 
 
-def _kinds(spec: Spec) -> Iterator[Exclusion]:
+def _order(spec: Spec) -> Iterator[_Row]:
+    name = spec.order_text.removeprefix("in ")
+    if spec.order == "unordered":
+        yield "order", name, "events that change places are no difference"
+    elif spec.order != "total":
+        yield "order", name, "any change of places that this order allows"
+
+
+def _kinds(spec: Spec) -> Iterator[_Row]:
     for name, kind in spec.kinds.items():
         if kind.ignore:
-            yield Exclusion(key="kinds", name=name, hides="all events of this kind, which are only counted")
+            yield "kinds", name, "all events of this kind, which are only counted"
     for name in spec.evidence.may_be_absent:
-        yield Exclusion(key="evidence.may_be_absent", name=name, hides="that none of this kind came")
+        yield "evidence.may_be_absent", name, "that none of this kind came"
 
 
-def _fields(spec: Spec) -> Iterator[Exclusion]:
+def _fields(spec: Spec) -> Iterator[_Row]:
     yield from _equality("equality", spec.equality)
     for kind, equality in spec.equality.per_kind.items():
         yield from _equality(f"equality.per_kind.{kind}", equality)
 
 
-def _equality(key: str, equality: Equality) -> Iterator[Exclusion]:
+def _equality(key: str, equality: Equality) -> Iterator[_Row]:
     for field in equality.ignore:
-        yield Exclusion(key=f"{key}.ignore", name=field, hides="any change of the field")
+        yield f"{key}.ignore", field, "any change of the field"
     if equality.compare_only is not None:
-        hides = "any change of all other fields"
-        yield Exclusion(key=f"{key}.compare_only", name=", ".join(equality.compare_only), hides=hides)
+        yield f"{key}.compare_only", ", ".join(equality.compare_only), "any change of all other fields"
     for field, quantum in equality.quantum.items():
-        hides = f"changes that round to the same multiple of {quantum}"
-        yield Exclusion(key=f"{key}.quantum", name=field, hides=hides)
+        yield f"{key}.quantum", field, f"changes that round to the same multiple of {quantum}"
     for field, tolerance in equality.tolerance.items():
         allowed = [f"{tolerance.abs}"] if tolerance.abs else []
         allowed += [f"{tolerance.rel} of the larger number"] if tolerance.rel else []
-        yield Exclusion(
-            key=f"{key}.tolerance", name=field, hides=f"changes by up to {' plus '.join(allowed)}"
-        )
+        yield f"{key}.tolerance", field, f"changes by up to {' plus '.join(allowed)}"
     for field in equality.unordered:
-        yield Exclusion(key=f"{key}.unordered", name=field, hides="another order of the array's elements")
+        yield f"{key}.unordered", field, "another order of the array's elements"
     for field in equality.sets:
-        yield Exclusion(
-            key=f"{key}.sets", name=field, hides="another order, and repeated elements, of the array"
-        )
+        yield f"{key}.sets", field, "another order, and repeated elements, of the array"
     if equality.absent_is_null:
-        yield Exclusion(key=f"{key}.absent_is_null", name="null", hides="a member that is null or absent")
+        yield f"{key}.absent_is_null", "null", "a member that is null or absent"
 
 
-def _records(spec: Spec) -> Iterator[Exclusion]:
+def _records(spec: Spec) -> Iterator[_Row]:
     if not spec.whole:
         hides = "any change of them that the values do not show"
-        yield Exclusion(key="decode", name="record keys, headers and timestamps", hides=hides)
-    if spec.undecodable.budget:
-        hides = f"up to {spec.undecodable.budget:,} records that are no events of the comparison"
-        yield Exclusion(key="undecodable.budget", name="undecodable records", hides=hides)
+        yield "decode", "record keys, headers and timestamps", hides
+    if budget := spec.undecodable.budget:
+        hides = f"up to {budget:,} records that are no events of the comparison"
+        yield "undecodable.budget", "undecodable records", hides
     if "ignore" in {spec.decode_of(side).tombstones for side in Side}:
-        yield Exclusion(key="decode.tombstones", name="records without a value", hides="all of them")
+        yield "decode.tombstones", "records without a value", "all of them"
     if spec.duplicates.policy == "replays":
-        hides = "copies that a retry of a batch has written, which are only counted"
-        yield Exclusion(key="duplicates", name="replays", hides=hides)
+        yield "duplicates", "replays", "copies that a retry of a batch has written, which are only counted"
     if spec.on_divergence == "halt":
-        hides = "everything behind the first difference"
-        yield Exclusion(key="on_divergence", name="halt", hides=hides)
+        yield "on_divergence", "halt", "everything behind the first difference"
 
 
 def _known(rule: KnownDifference) -> Exclusion:

@@ -131,6 +131,12 @@ class Receipt(Frozen):
 
 # -- of a running comparison -------------------------------------------------------------------------------
 
+_OF_STATUS = (
+    *("spec_digest", "order", "verdict", "reason", "since", "health", "started_at", "verified_through"),
+    *("matched", "divergences", "suspicions", "coverage", "hole_count", "reset_count"),
+)
+"""The members that a receipt repeats from a status."""
+
 
 def receipt_of_status(
     status: ComparisonStatus,
@@ -144,27 +150,14 @@ def receipt_of_status(
         made_at=made_at,
         made_by=made_by,
         comparison=status.name,
-        spec_digest=status.spec_digest,
-        order=status.order,
         source="service",
-        verdict=status.verdict,
-        reason=status.reason,
-        since=status.since,
         gate=gate,
-        health=status.health,
-        started_at=status.started_at,
-        verified_through=status.verified_through,
         sides=Sides[Compared](reference=_side(status, "reference"), candidate=_side(status, "candidate")),
-        matched=status.matched,
-        divergences=status.divergences,
         known_differences=_uses(left_out, status.explained_by_rule, status.matched),
-        suspicions=status.suspicions,
-        coverage=status.coverage,
         exclusions=tuple(left_out),
-        hole_count=status.hole_count,
         holes=tuple(Unchecked(**hole.model_dump()) for hole in status.holes),
-        reset_count=status.reset_count,
         resets=tuple(status.resets),
+        **{name: getattr(status, name) for name in _OF_STATUS},
     )
 
 
@@ -203,17 +196,13 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         made_at=made_at,
         made_by=made_by,
         comparison=spec.name,
-        spec_digest=answer["spec_digest"],
         order=spec.order_text,
         source="check",
-        verdict=answer["verdict"],
-        reason=answer["reason"],
+        **{name: answer[name] for name in ("spec_digest", "verdict", "reason", "matched", "divergences")},
         range=None if ranges is None else _range(ranges),
         sides=Sides[Compared](
             reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
         ),
-        matched=answer["matched"],
-        divergences=DivergenceCounts.model_validate(answer["divergences"]),
         known_differences=_uses(left_out, answer["explained_by_rule"], answer["matched"]),
         coverage=Coverage.model_validate({**answer["coverage"], **evidence}),
         exclusions=left_out,
@@ -240,9 +229,7 @@ def _recorded(answer: Mapping[str, Any], spec: Spec, side: Literal["reference", 
         version=version.version,
         partitions={number: Stretch(first=part["from"], end=part["to"]) for number, part in parts.items()},
         beside=read.get("records_beside", 0),
-        events=answer["events"][side],
-        unmatched=answer["unmatched"][side],
-        accounts=Accounts.model_validate(answer["accounts"][side]),
+        **{name: answer[name][side] for name in ("events", "unmatched", "accounts")},
     )
 
 
@@ -251,15 +238,12 @@ def _uses(left_out: Sequence[Exclusion], hits: Mapping[str, int], matched: int) 
     return tuple(
         KnownUse(
             id=one.name,
-            owner=one.owner,
-            ticket=one.ticket,
-            expires=one.expires,
-            ceiling=one.ceiling,
+            **one.model_dump(include={"owner", "ticket", "expires", "ceiling"}),
             hits=hits.get(one.name, 0),
             share=hits.get(one.name, 0) / matched if matched else None,
         )
         for one in left_out
-        if one.owner is not None and one.expires is not None and one.ceiling is not None
+        if one.key == "known_differences"
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from operator import add
 
 from twinstream.explain.coverage import LOOKED_AT
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
@@ -17,16 +18,9 @@ PARTITIONS_SHOWN = 16
 
 def markdown(receipt: Receipt) -> str:
     """The receipt as Markdown text, with tables that GitHub, GitLab and Jira's importers can read."""
-    blocks = (
-        _head(receipt),
-        _compared(receipt),
-        _differences(receipt),
-        _coverage(receipt),
-        _left_out(receipt),
-        _unchecked(receipt),
-        _unproven(receipt),
-    )
-    return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+    heads = (f"## {title}\n\n" if title else "" for title in _PARTS)
+    bodies = ("\n".join(lines(receipt)) for lines in _PARTS.values())
+    return "\n\n".join(map(add, heads, bodies)) + "\n"
 
 
 def _head(receipt: Receipt) -> Iterator[str]:
@@ -58,8 +52,6 @@ def _head(receipt: Receipt) -> Iterator[str]:
 
 def _compared(receipt: Receipt) -> Iterator[str]:
     sides = receipt.sides.reference, receipt.sides.candidate
-    yield "## What was compared"
-    yield ""
     rows = [
         ("topic", *(_code(side.topic) for side in sides)),
         ("version", *(_plain(side.version or "not named") for side in sides)),
@@ -76,8 +68,6 @@ def _compared(receipt: Receipt) -> Iterator[str]:
 
 
 def _differences(receipt: Receipt) -> Iterator[str]:
-    yield "## Differences"
-    yield ""
     found = receipt.divergences
     named = ", ".join(f"{count:,} {kind}" for kind, count in found.by_kind.items() if count)
     explained = receipt.sides.reference.accounts.explained + receipt.sides.candidate.accounts.explained
@@ -103,8 +93,6 @@ def _known(rule: KnownUse) -> tuple[str, ...]:
 
 def _coverage(receipt: Receipt) -> Iterator[str]:
     coverage = receipt.coverage
-    yield "## Evidence and coverage"
-    yield ""
     asked = f" of {coverage.matched_required:,} asked for" if receipt.source == "service" else ""
     yield f"- {coverage.matched:,} {'pair' if coverage.matched == 1 else 'pairs'} matched{asked}"
     if receipt.source == "service":
@@ -127,8 +115,6 @@ def _kind(name: str, kind: KindCoverage, matched: int) -> tuple[str, ...]:
 
 
 def _left_out(receipt: Receipt) -> Iterator[str]:
-    yield "## What is not compared"
-    yield ""
     rows = []
     for one in receipt.exclusions:
         expires = "" if one.expires is None else f"{one.expires}"
@@ -141,8 +127,6 @@ def _left_out(receipt: Receipt) -> Iterator[str]:
 
 
 def _unchecked(receipt: Receipt) -> Iterator[str]:
-    yield "## What was not checked"
-    yield ""
     if not receipt.hole_count and not receipt.reset_count:
         yield (
             "No hole is known, and the comparison was not begun anew."
@@ -168,9 +152,19 @@ def _unchecked(receipt: Receipt) -> Iterator[str]:
 
 
 def _unproven(receipt: Receipt) -> Iterator[str]:
-    yield "## What this verdict does not prove"
-    yield ""
     yield from (f"- {_plain(text)}" for text in receipt.unproven)
+
+
+_PARTS: Mapping[str, Callable[[Receipt], Iterator[str]]] = {
+    "": _head,
+    "What was compared": _compared,
+    "Differences": _differences,
+    "Evidence and coverage": _coverage,
+    "What is not compared": _left_out,
+    "What was not checked": _unchecked,
+    "What this verdict does not prove": _unproven,
+}
+"""The parts of a receipt, each under its heading."""
 
 
 # -- parts -------------------------------------------------------------------------------------------------

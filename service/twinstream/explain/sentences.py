@@ -7,14 +7,14 @@ declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
-from twinstream.explain.text_diff import from_difference, told_apart
+from twinstream.explain.picture import from_difference, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import why
@@ -36,20 +36,16 @@ _WHAT = {
 }
 
 
-class Sight:
+class Sight(NamedTuple):
     """Gives the values of events that may be shown, and the fields that the order reads.
 
     `value` gives an event's value, `fields` the deciding fields with their real values, `shown` those of them
     that may be shown.
     """
 
-    def __init__(
-        self,
-        value: Callable[[Event], Any],
-        fields: Callable[[Event], Mapping[str, Any]],
-        shown: Callable[[Event], Mapping[str, Any]],
-    ) -> None:
-        self.value, self.fields, self.shown = value, fields, shown
+    value: Callable[[Event], Any]
+    fields: Callable[[Event], Mapping[str, Any]]
+    shown: Callable[[Event], Mapping[str, Any]]
 
     def sees(self, finding: Finding) -> bool:
         """Whether the records of a finding's own events are at hand."""

@@ -5,6 +5,7 @@ This module works once a batch; the work for each event is in `Codec.forms` and 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -19,18 +20,37 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import of_falls, of_gap
-from twinstream.intake.batch_records import InSight
-from twinstream.intake.batches import attempts_of
+from twinstream.intake.batches import InSight, attempts_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
-from twinstream.intake.histogram import Buckets
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.spec.codec.codec import Codec, RefusedRecord
 from twinstream.spec.codec.digests import KeptCodec
 from twinstream.spec.decode.headers import input_mark, kept_mark
+from twinstream.status import comparison as status
+from twinstream.status.comparison import HISTOGRAM_EDGES_SECONDS as EDGES_SECONDS
 
 UNDECODABLE_KEPT = 20
 _read_at = itemgetter(4)
+
+
+class Buckets:
+    """Counts of durations up to each edge; the last bucket is open."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(EDGES_SECONDS) + 1)
+        self.sum_seconds = 0.0
+
+    def add(self, seconds: float, count: int) -> None:
+        """Count a duration `count` times."""
+        self.counts[bisect_left(EDGES_SECONDS, seconds)] += count
+        self.sum_seconds += seconds * count
+
+    def published(self) -> status.Histogram:
+        """The buckets as the API shows them."""
+        return status.Histogram(
+            edges_seconds=list(EDGES_SECONDS), counts=list(self.counts), sum_seconds=self.sum_seconds
+        )
 
 
 class Undecodable(NamedTuple):

@@ -18,15 +18,15 @@ from twinstream.core.events import Side
 from twinstream.explain.holes import of_gap
 from twinstream.intake.topics import TopicBook
 from twinstream.offline.check import Check
-from twinstream.offline.offset_range import Edge, OffsetRange, stretch_of
+from twinstream.offline.offset_range import Edge, OffsetRange, Recorded, stretch_of
 from twinstream.offline.range_edges import Edges
-from twinstream.offline.range_reader import Recorded
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.spec.file.model import Spec
 
 NO_LIMIT = 1 << 62
 
 WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
+"""Shows how far the lines that pass through it are read."""
 
 
 class BoundedCheck:

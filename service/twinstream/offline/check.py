@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from twinstream.core.accounting.proven import NEVER
-from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS
@@ -16,14 +15,12 @@ from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import Side
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
-from twinstream.explain import holes
 from twinstream.explain.coverage import SeenEvents, notes
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import Everything
 from twinstream.explain.reason import undecided
-from twinstream.intake.batches import HELD, attempts_of, unmarked
-from twinstream.offline.file_start import Beginning, cut_in_events
-from twinstream.offline.partitions import with_partitions
+from twinstream.intake.batches import attempts_of
+from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
     Edges,
     Sorted,
@@ -34,7 +31,7 @@ from twinstream.offline.range_edges import (
     undecided_text,
 )
 from twinstream.ports import Line
-from twinstream.reporting.accounts import account_of, unexplained
+from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
@@ -81,7 +78,7 @@ class Check:
             self._feed_event(line)
         if self._lines % REVIEW_EVERY == 0:
             self.comparison.review()
-        self._note()
+        self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
 
     def _feed_event(self, line: Line) -> None:
         forms, refused = self._codec.forms((line.record,), line.side)
@@ -115,10 +112,6 @@ class Check:
         if self._undecodable > self._spec.undecodable.budget:
             raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
         self.comparison.undecodable(line.side)
-
-    def _note(self) -> None:
-        """Keep the largest count of unmatched events."""
-        self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
 
     def finish(
         self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False
@@ -154,7 +147,7 @@ class Check:
             "accounts": {NAMES[side]: self._account(side) for side in Side},
             "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
             "explained_by_rule": (self._known_last or comparison.differences.known).counts,
-            "holes": [self._hole(hole) for hole in comparison.holes],
+            "holes": [hole_of(hole, self._spec) for hole in comparison.holes],
             "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),
             "coverage": self._coverage(),
@@ -178,15 +171,6 @@ class Check:
         )
         told = coverage.model_copy(update={"notes": notes(coverage)})
         return told.model_dump(include=SEEN)
-
-    def _hole(self, hole: Hole) -> dict[str, Any]:
-        """A hole as plain data: the reason, and the place if known."""
-        position = None
-        if hole.side is not None and hole.partition is not None and hole.offset is not None:
-            topic = self._spec.version_of(hole.side).topic
-            position = {"topic": topic, "partition": hole.partition, "offset": hole.offset}
-        side = None if hole.side is None else NAMES[hole.side]
-        return {"reason": holes.told(hole, self._spec), "side": side, "position": position}
 
     def _sort(self) -> Sorted:
         """Sort every divergence, as it was found last."""
@@ -239,11 +223,7 @@ class Check:
 
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
-        doubts = holes.doubts(comparison.holes, self._spec)
-        if comparison.in_dispute:
-            doubts.append("a difference was found that may be a known one, and is not classified yet")
-        if comparison.is_held:
-            doubts.append(HELD)
+        doubts = doubts_of(comparison, self._spec)
         if self._sorted.undecided:
             doubts.append(undecided_text(self._sorted))
         if not self._events and not allow_empty:
@@ -271,8 +251,7 @@ class Check:
             decided_at = self._decided_at()
             what = "line" if self._edges is None else "record"
             when = f"known at {what} {decided_at}" if decided_at else "known at the end of the input"
-            text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
-            return f"{text}{unexplained(self.comparison)}{unmarked(self.comparison)}."
+            return differ_text(self.comparison, self._spec, f", {when}")
         if verdict is Verdict.INCONCLUSIVE:
             return undecided(doubts)
         if verdict is Verdict.PENDING:

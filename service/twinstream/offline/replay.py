@@ -81,6 +81,10 @@ class Case(NamedTuple):
     witness: tuple[Seat, ...]
     seen_at: datetime | None
 
+    def answer(self, outcome: Outcome, why: str = "", rule: str | None = None) -> Replayed:
+        """The outcome under the new rules; `rule` explains it, `why` says more."""
+        return Replayed(self.id, self.kind, outcome, why, rule)
+
     @property
     def seats(self) -> tuple[Seat, ...]:
         """All of them, in the order of their positions."""
@@ -173,7 +177,7 @@ class Replay:
                 alone = self._compared(case)
                 told[case.id] = self._answer(alone)
             except Unknown as reason:
-                told[case.id] = Replayed(case.id, case.kind, "unknown", str(reason))
+                told[case.id] = case.answer("unknown", str(reason))
                 continue
             if case.kind != "reordered" and told[case.id].outcome == "reported":
                 left.append(alone)
@@ -252,34 +256,34 @@ class Replay:
 
     def _answer(self, alone: _Alone) -> Replayed:
         case = alone.case
-
-        def say(outcome: Outcome, why: str) -> Replayed:
-            return Replayed(case.id, case.kind, outcome, why)
-
         if alone.found:
             kinds = " and ".join(dict.fromkeys(one.kind for one in alone.found))
-            return say("reported", "" if kinds == case.kind else f"as {kinds}")
+            return case.answer("reported", "" if kinds == case.kind else f"as {kinds}")
         if alone.rule is not None:
             return self._within_ceiling(case, alone.rule)
         compared = [form for form in alone.forms.values() if form is not IGNORED]
         if not compared:
-            return say("hidden", "its kind is left out")
+            return case.answer("hidden", "its kind is left out")
         if not any(map(self._depends, compared)):
-            return say("hidden", "the events are equal" if case.kind == "changed" else "their order is free")
+            return case.answer(
+                "hidden", "the events are equal" if case.kind == "changed" else "their order is free"
+            )
         if case.kind == "reordered":
-            return say("unknown", "the events that prove it may change places, and others are not kept")
-        return say("equal", "")
+            return case.answer(
+                "unknown", "the events that prove it may change places, and others are not kept"
+            )
+        return case.answer("equal")
 
     def _within_ceiling(self, case: Case, rule: str) -> Replayed:
         declared = next(one for one in self._declared if one.id == rule)
         hits = self._hits[rule]
         if declared.share is not None and hits > 0:
             why = f"{rule} covers it, and its ceiling is a share of the pairs, which are not kept"
-            return Replayed(case.id, case.kind, "unknown", why)
+            return case.answer("unknown", why)
         if declared.share is None and hits >= declared.count:
-            return Replayed(case.id, case.kind, "reported", f"{rule} covers it, beyond its ceiling")
+            return case.answer("reported", f"{rule} covers it, beyond its ceiling")
         self._hits[rule] += 1
-        return Replayed(case.id, case.kind, "explained", f"by {rule}", rule)
+        return case.answer("explained", f"by {rule}", rule)
 
     def _depends(self, form: Form) -> bool:
         """Whether an event depends on any other under the new rules."""
@@ -322,9 +326,8 @@ class Replay:
     def _with_partner(self, alone: _Alone, other: _Alone) -> Replayed:
         case, equal = alone.case, f"it is equal to the event of {other.case.id}"
         if any(map(self._depends, alone.forms.values())):
-            why = f"{equal}; their places among others are not compared"
-            return Replayed(case.id, case.kind, "unknown", why)
-        return Replayed(case.id, case.kind, "hidden", equal)
+            return case.answer("unknown", f"{equal}; their places among others are not compared")
+        return case.answer("hidden", equal)
 
     def _entangled(self, left: Sequence[_Alone]) -> Iterator[Replayed]:
         """Divergences of which one event could be paired with one of another; only the streams tell how."""
@@ -337,7 +340,7 @@ class Replay:
             other = next((one for one in equal if one is not alone and self._equal(alone, one)), None)
             if other is not None:
                 why = f"an event of it is equal to one of {other.case.id}, and may be paired with it"
-                yield Replayed(alone.case.id, alone.case.kind, "unknown", why)
+                yield alone.case.answer("unknown", why)
 
 
 def _event(form: Form) -> Event:

@@ -1,29 +1,56 @@
-"""Makes the account of one side, with the names that every interface uses."""
+"""The parts of an answer that service and `check` tell alike: accounts, holes, doubts, caveats."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.explain import holes
+from twinstream.explain.divergence import NAMES
+from twinstream.spec.file.model import Spec
+from twinstream.status.common import Accounts
+
+DISPUTED = "a difference was found that may be a known one, and is not classified yet"
+HELD = "a difference was found, which counts when the batches that were open then are finished"
 
 
 def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
     """Where the consumed events of a side went."""
-    account = comparison.accounts[side]
-    return {
-        "consumed": account.consumed,
-        "matched": comparison.matched,
-        "ignored": account.ignored,
-        "before_start": account.before_start,
-        "replayed": account.replayed,
-        "undecodable": account.undecodable,
-        "explained": account.explained,
-        "divergent": account.divergent,
-        "unmatched": comparison.unmatched(side),
-    }
+    shared = {"matched": comparison.matched, "unmatched": comparison.unmatched(side)}
+    account = {**vars(comparison.accounts[side]), **shared}
+    return {name: account[name] for name in Accounts.model_fields}
 
 
-def unexplained(comparison: Comparison) -> str:
-    """The sentence to add to a difference if not all of it is explained."""
-    limit = comparison.rules.scope_limit
-    said = f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
-    return said if comparison.aside.gave_up else ""
+def doubts_of(comparison: Comparison, spec: Spec) -> list[str]:
+    """Why a verdict may be INCONCLUSIVE, as far as the comparison itself knows."""
+    doubts = holes.doubts(comparison.holes, spec)
+    if comparison.in_dispute:
+        doubts.append(DISPUTED)
+    return [*doubts, HELD] if comparison.is_held else doubts
+
+
+def hole_of(hole: Hole, spec: Spec) -> dict[str, Any]:
+    """A hole as plain data: the reason, and the place as far as it is known."""
+    position = None
+    if hole.side is not None and hole.partition is not None and hole.offset is not None:
+        topic = spec.version_of(hole.side).topic
+        position = {"topic": topic, "partition": hole.partition, "offset": hole.offset}
+    side = None if hole.side is None else NAMES[hole.side]
+    return {"reason": holes.told(hole, spec), "side": side, "position": position}
+
+
+def differ_text(comparison: Comparison, spec: Spec, how: str) -> str:
+    """The reason of DIVERGED, with `how` the outputs differ, and what limits what is told of it."""
+    text = f"The outputs differ{how}; they are compared {spec.order_text}"
+    if comparison.aside.gave_up:
+        limit = comparison.rules.scope_limit
+        text += f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
+    count = 0 if comparison.retries is None else comparison.retries.unmarked
+    if count:
+        them = "one record without marks was taken as it is" if count == 1 else (
+            f"{count:,} records without marks were taken as they are"
+        )  # fmt: skip
+        text += f"; {them}"
+    return f"{text}."

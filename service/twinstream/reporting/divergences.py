@@ -75,30 +75,28 @@ class Reports:
         Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted.
         """
         kept = [divergence for divergence in closed if divergence.number < self._kept]
-        for some in self._in_parts(kept):
-            for divergence in some:
-                self._close(divergence)
+        for divergence in self._each(kept):
+            self._close(divergence)
         self._taint(set(tainted))
 
     def add_explained(self, covered: Iterable[Covered]) -> None:
         """Add examples of differences that known differences have explained, as long as there is room."""
         rules = {id(one.finding): one.rule for one in covered}
         found = [Divergence(one.finding, tainted=False, first=one.finding) for one in covered]
-        for some in self._in_parts(found):
-            for divergence in some:
-                report = self._report(divergence)
-                self._first_seen.pop(report.id, None)
-                if sum(map(len, self._explained.values())) < EXPLAINED_BYTES:
-                    self._number[report.id] = divergence.number
-                    self._await(report.model_copy(update={"explained": rules[id(divergence.finding)]}))
+        for divergence in self._each(found):
+            report = self._report(divergence)
+            self._first_seen.pop(report.id, None)
+            if sum(map(len, self._explained.values())) < EXPLAINED_BYTES:
+                self._number[report.id] = divergence.number
+                self._await(report.model_copy(update={"explained": rules[id(divergence.finding)]}))
 
-    def _in_parts(self, divergences: Sequence[Divergence]) -> Iterator[Sequence[Divergence]]:
-        """Portions of the divergences, each with all available content of its events at hand."""
+    def _each(self, divergences: Sequence[Divergence]) -> Iterator[Divergence]:
+        """Each divergence, while all available content of its events is at hand."""
         start = 0
         while start < len(divergences):
             some = divergences[start : start + self._explainer.at_once]
             with self._at_hand(some):
-                yield some
+                yield from some
             start += len(some)
 
     def _close(self, divergence: Divergence) -> None:
@@ -107,7 +105,7 @@ class Reports:
             self._first_seen.pop(report.id, None)
             return
         self._lacking.pop(report.id, None)
-        if self._explainer.lacks(divergence):
+        if self._explainer.lacks(self._explainer.needs(divergence)):
             self._lacking[report.id] = divergence
         self._number[report.id] = divergence.number
         self._await(report)
@@ -128,7 +126,7 @@ class Reports:
         self._lacking = dict(left + failed)
 
     def _completed(self, key: str, divergence: Divergence) -> bool:
-        if self._explainer.lacks(divergence):
+        if self._explainer.lacks(self._explainer.needs(divergence)):
             return False
         known = status.DivergenceReport.model_validate_json(self._closed[key])
         self._number[key] = divergence.number
@@ -174,7 +172,7 @@ class Reports:
         """
         self._catch_up()
         shown = explanations[:PROVISIONAL_SHOWN]
-        found = [self._report(one, provisional=True) for some in self._in_parts(shown) for one in some]
+        found = [self._report(one, provisional=True) for one in self._each(shown)]
         reports = {report.id: report for report in found}
         reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
         for key in self.provisional.keys() - reports.keys():

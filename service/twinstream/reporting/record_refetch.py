@@ -59,12 +59,7 @@ class RecallingExplainer(Explainer):
         self._read: dict[Place, bytes] = {}
         self._told: OrderedDict[Any, dict[str, Any]] = OrderedDict()
         self._left, self._since = SECONDS, clock.monotonic()
-        self._at_once = FEW
-
-    @property
-    def at_once(self) -> int:
-        """See `Explainer.at_once`."""
-        return self._at_once
+        self.at_once = FEW
 
     @contextmanager
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
@@ -93,7 +88,7 @@ class RecallingExplainer(Explainer):
                 self._read[place] = GONE if record is None else self._own(record, place[0], tokens[place])
         self._left -= self._clock.monotonic() - started
         all_came = len(self._read) == len(tokens)
-        self._at_once = min(2 * self._at_once, MANY) if all_came else max(1, self._at_once // 2)
+        self.at_once = min(2 * self.at_once, MANY) if all_came else max(1, self.at_once // 2)
 
     def _own(self, record: bytes, side: Side, token: bytes) -> bytes:
         """A record, if the token was made from it."""
@@ -106,16 +101,9 @@ class RecallingExplainer(Explainer):
         """The events whose records the report needs."""
         return [] if _key(divergence) in self._told else list(_events(divergence.finding))
 
-    def lacks(self, divergence: Divergence) -> bool:
-        """Whether some record for the report is not at hand."""
-        return not (_key(divergence) in self._told or self._has(divergence.finding))
-
-    def lacks_event(self, side: Side, event: Event) -> bool:
-        """Whether the record of an event is not at hand."""
-        return _place(side, event) not in self._read
-
-    def _has(self, finding: Finding) -> bool:
-        return not any(self.lacks_event(side, event) for side, event in _events(finding))
+    def lacks(self, events: Iterable[tuple[Side, Event]]) -> bool:
+        """Whether the record of one of these events is not at hand."""
+        return any(_place(side, event) not in self._read for side, event in events)
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """See `Explainer.report`; uses the records at hand, or those of the first time it was made."""
@@ -124,7 +112,7 @@ class RecallingExplainer(Explainer):
             self._told.move_to_end(key)
             return told
         told = super().report(divergence._replace(finding=self._opened(divergence.finding)))
-        if self._has(divergence.finding):
+        if not self.lacks(_events(divergence.finding)):
             self._told[key] = told
             if len(self._told) > TOLD_KEPT:
                 self._told.popitem(last=False)

@@ -54,7 +54,7 @@ class UnmatchedSampler:
                 key: known.get(key) or self._told(key[0], event, overdue=key[3])
                 for key, event in oldest.items()
             }
-            lacking = {(side, *event[1:3]) for side, event in due if self._explainer.lacks_event(side, event)}
+            lacking = {(side, *event[1:3]) for side, event in due if self._explainer.lacks([(side, event)])}
         self._lacking = {key for key in sample if key[3] and key[:3] in lacking}
         if self._shown is None or sample.keys() != self._shown.keys() or not known.keys() >= sample.keys():
             events = tuple(sample.values())

@@ -10,22 +10,19 @@ from hashlib import blake2b
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
-from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import Side
 from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
-from twinstream.explain import holes
 from twinstream.explain.coverage import notes
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.reason import undiverged
-from twinstream.intake.batches import HELD, unmarked
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Clock
-from twinstream.reporting.accounts import account_of, unexplained
+from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.reporting.progress_text import frontier_of
 from twinstream.spec.file.evidence import lacking, wanted
 from twinstream.spec.file.model import Spec
@@ -139,7 +136,11 @@ class Reporter:
             verified_through=None if verified is None else verified.through,
             verified_age_seconds=None if verified is None else made_at - verified.at,
             progress=_sides(lambda side: self._progress(side, situation)),
-            frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
+            frontier=_sides(
+                lambda side: frontier_of(
+                    spec, comparison, side, self._intake.positions[side], situation.ends[side]
+                )
+            ),
             match_latency=self._intake.match_latency.published(),
             processing=self._intake.processing.published(),
             checkpoint=situation.checkpoint,
@@ -203,7 +204,9 @@ class Reporter:
         lacking = [waiting] if waiting else self._coverage(situation).missing
         diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
-        return verdict, self._reason(verdict, doubts, lacking)
+        if verdict is Verdict.DIVERGED:
+            return verdict, self._diverged_reason()
+        return verdict, undiverged(verdict, doubts, lacking, comparison.matched, self._spec.order_text)
 
     def _waiting_for(self, situation: Situation) -> str | None:
         return situation.waiting_for or self._intake.waiting or situation.rereading
@@ -219,16 +222,12 @@ class Reporter:
 
     def _doubts(self, situation: Situation) -> list[str]:
         comparison = self._comparison
-        doubts = holes.doubts(comparison.holes, self._spec)
+        doubts = doubts_of(comparison, self._spec)
         if situation.rereading and comparison.diverged:
             doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
             until = "it is saved" if comparison.diverged_for_sure else _UNCHANGED
             doubts.insert(0, f"a difference was found, and is announced as soon as {until}")
-        if comparison.in_dispute:
-            doubts.append("a difference was found that may be a known one, and is not classified yet")
-        if comparison.is_held:
-            doubts.append(HELD)
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(self._overdue(suspicions))
         return doubts
@@ -242,11 +241,6 @@ class Reporter:
         events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
         return f"{events} overdue: {gone_on}"
 
-    def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
-        if verdict is Verdict.DIVERGED:
-            return self._diverged_reason()
-        return undiverged(verdict, doubts, lacking, self._comparison.matched, self._spec.order_text)
-
     def _diverged_reason(self) -> str:
         closed, provisional = self._comparison.differences.closed_by_kind, len(self._comparison.provisional())
         named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
@@ -254,8 +248,7 @@ class Reporter:
             halted = "classified by what came before the halt, behind which nothing is compared"
             sure = halted if self._comparison.halted else "not yet classified for good"
             named.append(f"{provisional:,} {sure}")
-        text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
-        return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
+        return differ_text(self._comparison, self._spec, f": {', '.join(named)}")
 
     def _divergences(self) -> parts.DivergenceCounts:
         """The divergences of closed scopes, and the best explanation of the open ones."""
@@ -275,7 +268,9 @@ class Reporter:
         comparison, asked = self._comparison, self._spec.evidence
         first, until = self._verified_time()
         seconds = 0.0 if first is None or until is None else max(0, until - first) / 1000
-        kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
+        kinds = {
+            kind: comparison.ledger.matched_by_kind[kind] for kind in self._spec.compared_kinds or ("event",)
+        }
         needed = wanted(self._spec)
         missing = lacking(needed, comparison.matched, seconds, kinds)
         coverage = status.Coverage(
@@ -291,9 +286,6 @@ class Reporter:
             **self._intake.seen.told(),
         )
         return coverage.model_copy(update={"notes": notes(coverage)})
-
-    def _compared_kinds(self) -> list[str]:
-        return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]
 
     def _verified_time(self) -> tuple[int | None, int | None]:
         """The Kafka times of the first record, and of the oldest unsettled one, or else the newest."""
@@ -326,33 +318,16 @@ class Reporter:
             for partition, position in sorted(self._intake.positions[side].items())
         ]
 
-    def _frontier(self, side: Side, ends: Mapping[int, int]) -> status.Frontier:
-        return frontier_of(self._spec, self._comparison, side, self._intake.positions[side], ends)
-
     def _holes(self) -> list[status.Hole]:
         found = self._comparison.holes
         self.holes_seen += [SeenAt.of(self._clock)] * (len(found) - len(self.holes_seen))
         shown = list(zip(found, self.holes_seen, strict=False))[:HOLES_SHOWN]
-        return [self._hole(hole, seen.when) for hole, seen in shown]
-
-    def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
-        side = None if hole.side is None else NAMES[hole.side]
-        position = None
-        if hole.side is not None and hole.partition is not None and hole.offset is not None:
-            position = self._position(hole.side, hole.partition, hole.offset)
-        return status.Hole.model_validate(
-            {"reason": holes.told(hole, self._spec), "side": side, "position": position, "seen_at": seen_at}
-        )
+        return [status.Hole(**hole_of(hole, self._spec), seen_at=seen.when) for hole, seen in shown]
 
     def _undecodable(self, record: Undecodable) -> status.Undecodable:
-        position = self._position(record.side, record.partition, record.offset)
-        return status.Undecodable.model_validate(
-            {"side": NAMES[record.side], "position": position, "reason": record.reason}
-        )
-
-    def _position(self, side: Side, partition: int, offset: int) -> status.Position:
-        topic = self._spec.version_of(side).topic
-        return status.Position(topic=topic, partition=partition, offset=offset)
+        topic = self._spec.version_of(record.side).topic
+        position = status.Position(topic=topic, partition=record.partition, offset=record.offset)
+        return status.Undecodable(side=NAMES[record.side], position=position, reason=record.reason)
 
 
 def _sides(value_of: Callable[[Side], T]) -> parts.Sides[T]:

@@ -12,7 +12,7 @@ from tests.support.browser import Watched, watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, reset
 from tests.support.webpage import at, now, verdict
-from twinstream.adapters.credentials.token_file import TokenFile
+from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 

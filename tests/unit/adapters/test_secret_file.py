@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from twinstream.adapters.credentials.secret_file import read_secret
+from twinstream.adapters.credentials import read_secret
 from twinstream.errors import SettingsError
 
 

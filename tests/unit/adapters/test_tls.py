@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from tests.support.certificates import certify
-from twinstream.adapters.credentials.tls import Certificate
+from twinstream.adapters.credentials import Certificate
 from twinstream.errors import SettingsError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from twinstream.calibration.breaks import Broken, broken
+from twinstream.calibration.ordering import Broken, broken
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Keyed, Lanes, Order, Pairwise
 

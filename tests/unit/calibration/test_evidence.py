@@ -6,9 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
-
-from tests.support.noise import calibrated, loosened, proposed, run_of, with_noise
+from tests.support.noise import calibrated, proposed, run_of, with_noise
 from tests.support.plants import flights, rerun
 from tests.unit.calibration.test_calibrate import rows, spec_file
 from twinstream.calibration.ordering import Moves
@@ -26,26 +24,6 @@ def swapped(events: list[dict[str, Any]], *keys: str, place: int = 300) -> list[
     found = list(events)
     found[place], found[other] = events[other], events[place]
     return found
-
-
-def test_one_swap_adds_no_field_to_a_declared_key(tmp_path: Path) -> None:
-    one = flights(Random(1), 2000)
-    file = spec_file(tmp_path, "order: {per_key: [carrier, flight]}\n")
-    answer = calibrated(one, swapped(one, "carrier", "flight"), file)
-    assert (answer.found.result, loosened(answer)) == ("unexplained", [])
-    (order,) = answer.found.unexplained
-    assert (order.field, order.differed, order.hidden) == ("order", 1, False)
-    assert answer.differences is not None
-    assert answer.differences["divergences"]["by_kind"]["reordered"] == 1
-
-
-def test_one_swap_of_a_key_is_told_beside_the_noise_that_makes_it_one() -> None:
-    one = flights(Random(2), 2000, 12)
-    answer = calibrated(one, swapped(rerun(Random(3), one), "flight"))
-    assert (answer.found.result, answer.found.draft.data["order"]) == ("unexplained", {"per_key": ["flight"]})
-    assert answer.found.unexplained[-1].field == "order"
-    assert answer.differences is not None
-    assert answer.differences["divergences"]["by_kind"]["reordered"] == 1
 
 
 def test_a_measure_is_no_key_where_the_order_of_a_declared_one_is_broken_everywhere(tmp_path: Path) -> None:
@@ -178,34 +156,6 @@ def test_an_identity_that_several_events_have_pairs_those_that_are_alike(tmp_pat
 # -- fields --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("items", "reversed"),
-        ("items", "repeated"),
-        ("note", "gone"),
-        ("temperature", "digits"),
-        ("fare", "cent"),
-    ],
-)
-def test_a_rule_is_not_told_from_one_event(field: str, value: str) -> None:
-    one = run_of(Random(12), 300)
-    other = [dict(event) for event in one]
-    event = next(event for event in other if event["note"] is None)
-    if value == "gone":
-        del event[field]
-    else:
-        before = event[field]
-        after = {"digits": 1 + 1e-13, "cent": 1.01}
-        event[field] = {"reversed": lambda: before[::-1], "repeated": lambda: [*before, before[0]]}.get(
-            value, lambda: before * after.get(value, 1)
-        )()
-    answer = calibrated(one, other)
-    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
-    (left,) = answer.found.unexplained
-    assert (left.field, left.differed, left.places) == (field, 1, ((other.index(event),) * 2,))
-
-
 def test_one_value_that_differs_five_times_as_far_does_not_widen_a_tolerance() -> None:
     random = Random(13)
     one = rows(300, id=lambda n: n, price=lambda n: 10.25 + n)
@@ -253,12 +203,3 @@ def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path
     answer = calibrated(one, other, file)
     assert answer.found.result == "unexplained"
     assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", False)]
-
-
-def test_a_field_that_differs_for_one_key_alone_is_no_noise() -> None:
-    one = run_of(Random(17), 400)
-    other = [{**event, "fare": event["fare"] + 0.01 * (event["taxi"] == 2)} for event in one]
-    answer = calibrated(one, other)
-    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
-    (left,) = answer.found.unexplained
-    assert "it is confined to 1 of the 4 values of `taxi`" in left.why

@@ -69,7 +69,7 @@ def test_behind_a_difference_that_a_clock_has_to_tell_enough_time_passes() -> No
     assert expected(spec, found) == "fail"
     assert NOW_MS - copies.candidate[found.at].timestamp_ms >= 20 * 60_000 - 1000
     for side in Side:
-        assert times(copies.of(side)) == sorted(times(copies.of(side)))
+        assert times(copies[side]) == sorted(times(copies[side]))
 
 
 @pytest.mark.parametrize("seconds", [3600, 20])
@@ -78,7 +78,7 @@ def test_a_candidate_that_wrote_later_does_not_make_the_reference_lead_or_look_s
     later = [record._replace(timestamp_ms=record.timestamp_ms + seconds * 1000) for record in rides()]
     found = replace(planted(spec), pair=CopiedPair(rides(), later))
     copies = dated(spec, found, NOW_MS)
-    firsts = [times(copies.of(side))[0] for side in Side]
+    firsts = [times(copies[side])[0] for side in Side]
     assert abs(firsts[0] - firsts[1]) < 1000
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from twinstream.core.events import Side
-from twinstream.drill.alarm_path import AlarmPath
 from twinstream.drill.shadow import ExpectedSign
-from twinstream.drill.signals import ALERTS, SignalState, WantedSignal, series, signals, unexpected
+from twinstream.drill.signals import ALERTS, AlarmPath, SignalState, WantedSignal, series, signals, unexpected
 
 ABOUT = frozenset({(Side.RIGHT, 0, 7)})
 REPORT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.drilled import pair, spec_with
 from twinstream.drill.planting import plan
-from twinstream.drill.writing import before, behind
+from twinstream.drill.shadow import before, behind
 from twinstream.spec.drills import Names
 
 NAMES = Names("rides", "5f0c2e1a")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.explain import coverage
-from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, SeenEvents, notes, united
+from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, SeenEvents, notes
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
@@ -149,25 +149,12 @@ def test_with_another_secret_what_was_seen_is_told_anew() -> None:
         found = seen([], secret=b"another secret of the tests")
         found.restore(state)
         assert (found.told()["events"], found.told()["keys"], fields(found)["constant"]) == (0, 0, [])
-    united_state = united([before, without, seen([{"k": 1}], secret=b"another secret").state()])
-    assert united_state == united([before])
 
 
 def test_a_value_that_varies_is_not_even_hashed_any_more() -> None:
     state = seen([{"k": 1, "n": n} for n in range(2)]).state()
     assert state["fields"]["event"]["n"] == ""
     assert len(state["fields"]["event"]["k"]) == 16
-
-
-def test_states_are_united_as_if_one_had_seen_all() -> None:
-    here, there = [{"k": 1, "v": 1, "w": 1}], [{"k": 2, "v": 1, "w": None}]
-    state = united([seen(here).state(), seen(there).state()])
-    assert state is not None
-    found = nothing_seen(PER_KEY, Codec(PER_KEY))
-    found.restore(state)
-    assert fields(found) == fields(seen(here + there))
-    assert found.told()["keys"] == 2
-    assert united([]) is None
 
 
 def test_notes_say_what_was_not_put_to_the_test_and_of_how_many_events() -> None:

@@ -14,7 +14,7 @@ from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.offline.check import check
-from twinstream.offline.partitions import with_partitions
+from twinstream.offline.file_start import with_partitions
 from twinstream.ports import Batch, Line
 from twinstream.reporting.accounts import account_of
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, QUERY, Headers

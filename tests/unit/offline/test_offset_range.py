@@ -7,7 +7,7 @@ import pytest
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.offline.range_reader import PATIENCE_SECONDS, OffsetBounds, Ranges, Recorded
+from twinstream.offline.offset_range import PATIENCE_SECONDS, OffsetBounds, Ranges, Recorded
 from twinstream.ports import Gap
 
 NAMES = {Side.LEFT: "one", Side.RIGHT: "two"}

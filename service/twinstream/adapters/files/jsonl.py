@@ -12,14 +12,19 @@ A line of a trace is ``{"side": "reference", "value": …}`` with the same membe
 
 If a comparison names more of a record than its value, such as ``$key``, only a line that can hold it is
 accepted: a line of a trace, or one with ``value_base64``.
+
+Kafka delivers records one by one, so an unreadable one is a record that is no event. In a line of a trace the
+record is one of several members, and must not make the line unreadable (a member twice in it, NaN, half of a
+surrogate pair): so it is read separately from the other members (`entry_of`).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple
@@ -27,7 +32,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from twinstream.adapters.files.lines import InputFile
-from twinstream.adapters.files.members import Unread, entry_of
 from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
@@ -44,6 +48,69 @@ _TRACE = ("side", "value", *_RECORD, "end")
 _LARGEST = (1 << 63) - 1
 """The largest offset, partition or time in a line: Kafka's are no larger."""
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
+
+
+_VALUES = json.JSONDecoder()
+
+
+class Unread(NamedTuple):
+    """The text of a member that is not valid JSON, and the reason."""
+
+    text: bytes
+    problem: str
+
+
+def entry_of(line: bytes) -> Any:
+    """A JSON value as `decode` reads it; the member `value` of an object may become `Unread`.
+
+    Raises DecodeError.
+    """
+    try:
+        return decode(line, around=1)
+    except DecodeError as error:
+        parts = _parts(line)
+        if parts is None or "value" not in parts:
+            raise
+        entry = {name: decode(text) for name, text in parts.items() if name != "value"}
+        return {**entry, "value": Unread(parts["value"], str(error))}
+
+
+def _parts(line: bytes) -> dict[str, bytes] | None:
+    """The texts of the members of an object, by name; None if it is no object, or has a name twice."""
+    try:
+        found = list(_members(line.decode("utf-8")))
+    except (ValueError, RecursionError):
+        return None
+    parts = dict(found)
+    return parts if len(parts) == len(found) else None
+
+
+def _members(text: str) -> Iterator[tuple[str, bytes]]:
+    """Each member as Python reads it, which accepts more than JSON. Raises ValueError for no object."""
+    place, more = _after(text, 0, "{"), True
+    while more:
+        name, place = _VALUES.raw_decode(text, _skip(text, place))
+        begin = _skip(text, _after(text, place, ":"))
+        _, place = _VALUES.raw_decode(text, begin)
+        yield str(name), text[begin:place].encode()
+        place = _skip(text, place)
+        more = text.startswith(",", place)
+        place += more
+    if _skip(text, _after(text, place, "}")) < len(text):
+        raise ValueError("something follows the object")
+
+
+def _after(text: str, place: int, mark: str) -> int:
+    place = _skip(text, place)
+    if not text.startswith(mark, place):
+        raise ValueError(f"{mark} is missing")
+    return place + 1
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place] in " \t\n\r":
+        place += 1
+    return place
 
 
 class LineShape(NamedTuple):
@@ -164,7 +231,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iter
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
-        entry = _entry(text, at)
+        entry = _decoded(text, at, entry_of)
         side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
         if side is None:
             raise at.refuse(_TRACE_SHAPE)
@@ -199,17 +266,9 @@ def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: _Offsets
     )
 
 
-def _decoded(text: bytes, at: _Place) -> Any:
+def _decoded(text: bytes, at: _Place, read: Callable[[bytes], Any] = decode) -> Any:
     try:
-        return decode(text)
-    except DecodeError as error:
-        raise at.refuse(str(error)) from None
-
-
-def _entry(text: bytes, at: _Place) -> Any:
-    """A line of a trace; an unreadable value in it is an unreadable record, not an error of the line."""
-    try:
-        return entry_of(text, "value")
+        return read(text)
     except DecodeError as error:
         raise at.refuse(str(error)) from None
 

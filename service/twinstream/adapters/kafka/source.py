@@ -28,8 +28,7 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka.recall import KafkaRecall
-from twinstream.adapters.kafka.records import know
+from twinstream.adapters.kafka.records import KafkaRecall, know
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError

@@ -10,7 +10,7 @@ the same host, while a whole look takes 11 to 25.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Event, Thread
 from time import monotonic
@@ -26,13 +26,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Control, Topic, TopicsLook
-from twinstream.spec.lint.topics import Topic as ControlTopic
+from twinstream.spec.lint.topics import Topic as BareTopic
 
 LOOK_SECONDS = 10.0
 """The time between whole looks, which also show how a topic is cleaned."""
 RETRY_SECONDS = 1.0
 TIMEOUT_SECONDS = 3.0
 """Shorter than the silence after which a status is stale: at the start everything waits for it."""
+DESCRIBE_SECONDS = 5.0
+"""For a person who waits for the answer."""
 _CLEANUP = "cleanup.policy"
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
@@ -134,7 +136,7 @@ class TopicsAdmin:
             return None  # Nothing that is compared depends on whether this topic may be described.
         if topic is None:
             return Control(None)
-        return Control(ControlTopic(len(topic.partitions), _policy(client, self._control)))
+        return Control(BareTopic(len(topic.partitions), _policy(client, self._control)))
 
     def _control_is_as_before(self, described: Mapping[str, Future[Any]]) -> bool:
         if self._control is None or self.control is None:
@@ -236,3 +238,26 @@ class TopicWatch:
         """Stop looking. A request on its way is left alone."""
         self._stopped = True
         self._wake.set()
+
+
+def describe(
+    brokers: str, names: Iterable[str], properties: Mapping[str, str | int | bool]
+) -> dict[str, BareTopic | None]:
+    """The topics with some names, None for one that is missing. `properties` are librdkafka's.
+
+    Raises SourceError if Kafka does not answer in `DESCRIBE_SECONDS`, or refuses.
+    """
+    try:
+        # The client writes to standard error by itself; the exceptions hold what matters.
+        client = AdminClient({"log_level": 0, **properties, "bootstrap.servers": brokers})
+        found = client.list_topics(timeout=DESCRIBE_SECONDS).topics
+        return {name: _bare(client, name, len(found[name].partitions)) if name in found else None
+                for name in names}  # fmt: skip
+    except KafkaException as error:
+        raise SourceError(f"kafka at {brokers} does not answer: {error.args[0].str()}") from None
+
+
+def _bare(client: AdminClient, name: str, partitions: int) -> BareTopic:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    (future,) = client.describe_configs([resource], request_timeout=DESCRIBE_SECONDS).values()
+    return BareTopic(partitions, future.result()[_CLEANUP].value)

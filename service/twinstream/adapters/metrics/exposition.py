@@ -8,7 +8,7 @@ good value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Protocol
@@ -68,10 +68,6 @@ class MatcherCollector(Collector):
     def __init__(self, readings: Callable[[], Sequence[Shown]]) -> None:
         self._readings = readings
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: names are not checked at registration, so that no reading happens before all is wired."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """All families."""
         falls = _counter("matcher_falls", "How often the matcher fell and was started again.")
@@ -93,7 +89,7 @@ class StatusCollector(Collector):
         now: the wall clock, for ages.
 
     It is called by the thread that answers the scrape; `readings` must be callable from that thread. Register
-    it with ``registry.register(collector)``.
+    it with ``registry.register(collector)``, in a registry that does not check names by collecting them.
     """
 
     def __init__(
@@ -103,10 +99,6 @@ class StatusCollector(Collector):
     ) -> None:
         self._readings = readings
         self._now = now
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: names are not checked at registration, so that no reading happens before all is wired."""
-        return []
 
     def collect(self) -> Iterator[Metric]:
         """All metric families."""

@@ -14,6 +14,8 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from twinstream.api.http.middleware import HttpMiddleware
+
 OTHER = "other"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 STATIC = "/static"
@@ -32,17 +34,15 @@ class Traffic(Protocol):
         ...
 
 
-class Counted:
-    """An ASGI middleware that reports each answer to `traffic`; as the outermost it also sees refusals."""
+class Counted(HttpMiddleware):
+    """Reports each answer to `traffic`; as the outermost it also sees refusals."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
-        self._app, self._traffic = app, traffic
+        super().__init__(app)
+        self._traffic = traffic
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         began, told = monotonic(), False
 
         def tell(code: int) -> None:

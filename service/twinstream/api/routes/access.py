@@ -23,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from twinstream.access import LOCAL, Holder, Keys, Role
+from twinstream.api.http.middleware import HttpMiddleware
 from twinstream.api.routes.problems import problem
 
 COOKIE = "twinstream_token"
@@ -38,20 +39,17 @@ OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _FROM_BROWSER = ("origin", "sec-fetch-site", "cookie")
 
 
-class AccessControl:
+class AccessControl(HttpMiddleware):
     """Refuses requests that their sender may not make; `keys` None: there are no tokens."""
 
     def __init__(self, app: ASGIApp, keys: Keys | None) -> None:
-        self._app, self._keys = app, keys
+        super().__init__(app)
+        self._keys = keys
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it to the application."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        answer = self._local(scope) if self._keys is None else self._known(scope, self._keys)
-        answer = answer or _foreign(scope)
-        await (answer or self._app)(scope, receive, send)
+        refused = self._local(scope) if self._keys is None else self._known(scope, self._keys)
+        await (refused or _foreign(scope) or self._app)(scope, receive, send)
 
     def _local(self, scope: Scope) -> Response | None:
         host = Headers(scope=scope).get("host", "")

@@ -1,4 +1,7 @@
-"""``/v1/comparisons``: the status of each comparison, and its gate."""
+"""``/v1/comparisons``: the status of each comparison, its gate, and the effect of rules on trial beside it.
+
+A trial is a comparison of its own, with all routes of one except the gate.
+"""
 
 from __future__ import annotations
 
@@ -15,73 +18,68 @@ from twinstream.api.http.schemas import Listing, Progress
 from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.state.board import Board, utc_now
+from twinstream.api.state.contrast import ComparisonFacts, one_sided
+from twinstream.api.state.divergences import DivergenceLog
+from twinstream.api.state.entry import View
 from twinstream.api.stream.timeline import Phase
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status.comparison import ComparisonStatus
+from twinstream.status.trials import Contrast, OneSided
 
 RETRY_SECONDS = 5
 """After this time an undecided gate is worth asking again."""
 
 STRICT: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
-    409: {
-        "description": "The answer is `fail`; its members are in the problem.",
-        **PROBLEM,
-    },
+    409: {"description": "The answer is `fail`; its members are in the problem.", **PROBLEM},
     425: {"description": "The answer is `undecided`, likewise.", **PROBLEM},
 }
 ROLLBACK: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
     409: {"description": "The answer is not `fail`; its members are in the problem.", **PROBLEM},
 }
 
 
+def comparison_router(tag: str = "comparisons") -> APIRouter:
+    """A router for the routes of one comparison."""
+    return APIRouter(prefix="/v1/comparisons/{name}", tags=[tag], responses=UNKNOWN)
+
+
 def comparisons_router(board: Board, version: str) -> APIRouter:
     """The routes under ``/v1/comparisons``; `version` is that of the service."""
-    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+    router, one = APIRouter(), comparison_router()
 
-    @router.get("", summary="All comparisons", response_model=Listing[ComparisonStatus])
+    @router.get(
+        "/v1/comparisons",
+        tags=["comparisons"],
+        summary="All comparisons",
+        response_model=Listing[ComparisonStatus],
+    )
     async def list_comparisons(request: Request) -> Response:
         return listed(board.bodies()).answer(request)
 
-    @router.get(
-        "/{name}", summary="One comparison at a glance", response_model=ComparisonStatus, responses=UNKNOWN
-    )
+    @one.get("", summary="One comparison at a glance", response_model=ComparisonStatus)
     async def get_comparison(name: str, request: Request) -> Response:
         return board.body(name).answer(request)
 
-    @router.get(
-        "/{name}/progress",
-        summary="How far each side is read and verified",
-        response_model=Progress,
-        responses=UNKNOWN,
-    )
+    @one.get("/progress", summary="How far each side is read and verified", response_model=Progress)
     async def get_progress(name: str, request: Request) -> Response:
         return board.progress(name).answer(request)
 
-    @router.get(
-        "/{name}/history",
-        summary="The last fifteen minutes, for a chart",
-        response_model=Listing[Sample],
-        responses=UNKNOWN,
-    )
+    @one.get("/history", summary="The last fifteen minutes, for a chart", response_model=Listing[Sample])
     async def get_history(name: str, request: Request) -> Response:
         return of_model(Listing[Sample](items=board.samples(name))).answer(request)
 
-    @router.get(
-        "/{name}/timeline",
+    @one.get(
+        "/timeline",
         summary="How verdict, gate and health stood since the service started",
         response_model=Listing[Phase],
-        responses=UNKNOWN,
     )
     async def get_timeline(name: str, request: Request) -> Response:
         return of_model(Listing[Phase](items=board.timeline(name))).answer(request)
 
-    @router.get(
-        "/{name}/receipt",
+    @one.get(
+        "/receipt",
         summary="The verdict with all that it rests on and leaves out, for a change ticket",
         response_model=Receipt,
-        responses=UNKNOWN,
     )
     async def get_receipt(name: str, request: Request) -> Response:
         view = board.view(name)
@@ -90,7 +88,8 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
         receipt = receipt_of_status(view.status, said, view.exclusions, utc_now(), f"twinstream {version}")
         return of_model(receipt).answer(request)
 
-    gate_routes(router, board)
+    gate_routes(one, board)
+    router.include_router(one)
     return router
 
 
@@ -104,10 +103,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
         return scoped(view.gate, scope, view.status, board.pace(name))
 
     @router.get(
-        "/{name}/gate",
-        summary="pass, fail or undecided, always with status 200",
-        response_model=ScopedAnswer,
-        responses=UNKNOWN,
+        "/gate", summary="pass, fail or undecided, always with status 200", response_model=ScopedAnswer
     )
     async def get_gate(name: str, request: Request, scope: Annotated[GateScope, Query()]) -> Response:
         return of_model(asked(name, scope)).answer(request)
@@ -120,7 +116,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
 
     for method in ("GET", "POST"):
         router.add_api_route(
-            "/{name}/gate/strict",
+            "/gate/strict",
             in_strict,
             methods=[method],
             summary="The same as a status code: 200, 409 or 425",
@@ -128,7 +124,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
             responses=STRICT,
         )
         router.add_api_route(
-            "/{name}/gate/rollback",
+            "/gate/rollback",
             in_rollback,
             methods=[method],
             summary="200 for fail alone, else 409: whether to roll back",
@@ -150,3 +146,62 @@ def strict(answer: GateAnswer) -> Response:
         return Response(answer.model_dump_json(), media_type="application/json")
     status, headers = (409, {}) if answer.failed else (425, {"Retry-After": str(RETRY_SECONDS)})
     return problem(status, answer.reason, headers=headers, **answer.model_dump())
+
+
+TEXT_SHOWN = 500
+"""Characters of an example's text; the report has the whole text."""
+
+
+def trials_router(board: Board) -> APIRouter:
+    """The route of rules on trial."""
+    router = comparison_router("trials")
+
+    @router.get(
+        "/trial",
+        summary="What the rules on trial beside it would hide, and what they alone find",
+        response_model=Contrast,
+    )
+    async def get_trial(name: str, request: Request) -> Response:
+        live = board.view(name)
+        trial = next((view for view in board.views() if view.status.trial_of == name), None)
+        if trial is None:
+            raise HTTPException(
+                404, f"No rules are on trial beside comparison {name!r}: `serve --trial FILE`."
+            )
+        return of_model(_contrast(board, live, trial)).answer(request)
+
+    return router
+
+
+def _contrast(board: Board, live: View, trial: View) -> Contrast:
+    logs = board.divergences(live.name), board.divergences(trial.name)
+    first, second = (
+        ComparisonFacts(view.status, view.is_fresh, list(log.identities()))
+        for view, log in zip((live, trial), logs, strict=True)
+    )
+    return Contrast(
+        name=trial.name,
+        trial_of=live.name,
+        fresh=trial.is_fresh,
+        verdict=trial.status.verdict,
+        reason=trial.status.reason if trial.is_fresh else trial.freshness.reason,
+        changes=list(trial.changes),
+        matched=trial.status.matched,
+        divergences=trial.status.divergences.total,
+        hidden=_with_texts(one_sided(first, second), logs[0]),
+        alone=_with_texts(one_sided(second, first), logs[1]),
+    )
+
+
+def _with_texts(found: OneSided, log: DivergenceLog) -> OneSided:
+    """The examples with their texts; of those gone from the list only the kind is known."""
+    examples = [
+        one.model_copy(update={"text": "" if report is None else _short(report.text)})
+        for one in found.examples
+        for report in (log.get(one.id),)
+    ]
+    return found.model_copy(update={"examples": examples})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"

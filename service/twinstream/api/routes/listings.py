@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from twinstream.api.http.rendered import of_model
 from twinstream.api.http.schemas import Listing, Unmatched
-from twinstream.api.routes.problems import UNKNOWN
+from twinstream.api.routes.comparisons import comparison_router
 from twinstream.api.state.board import Board
 from twinstream.api.state.divergences import DivergenceLog, Identity
 from twinstream.errors import DecodeError
@@ -100,13 +100,13 @@ class UnmatchedQuery(Frozen):
 
 def listings_router(board: Board) -> APIRouter:
     """The routes of divergences and unmatched events."""
-    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+    router = comparison_router()
 
     @router.get(
-        "/{name}/divergences",
+        "/divergences",
         summary="Its divergences, newest first",
         response_model=Listing[DivergenceReport],
-        responses={**UNKNOWN, 200: {"content": {NDJSON: {}}}},
+        responses={200: {"content": {NDJSON: {}}}},
     )
     async def list_divergences(
         name: str, query: Annotated[DivergenceQuery, Query()], request: Request
@@ -117,15 +117,15 @@ def listings_router(board: Board) -> APIRouter:
         return of_model(paged(log, query)).answer(request)
 
     @router.get(
-        "/{name}/divergences.ndjson",
+        "/divergences.ndjson",
         summary="What names each of its divergences, a line each, newest first",
         response_class=Response,
-        responses={**UNKNOWN, 200: {"content": {NDJSON: {"schema": Identity.model_json_schema()}}}},
+        responses={200: {"content": {NDJSON: {"schema": Identity.model_json_schema()}}}},
     )
     async def export_divergences(name: str, query: Annotated[DivergenceFilter, Query()]) -> StreamingResponse:
         return exported(board.divergences(name), query)
 
-    @router.get("/{name}/divergences/{identifier}", summary="One divergence", responses=UNKNOWN)
+    @router.get("/divergences/{identifier}", summary="One divergence")
     async def get_divergence(name: str, identifier: str) -> DivergenceReport:
         report = board.divergences(name).get(identifier)
         if report is None:
@@ -133,10 +133,9 @@ def listings_router(board: Board) -> APIRouter:
         return report
 
     @router.get(
-        "/{name}/unmatched",
+        "/unmatched",
         summary="Events without a partner so far, oldest first",
         response_model=Listing[Unmatched],
-        responses=UNKNOWN,
     )
     async def list_unmatched(
         name: str, query: Annotated[UnmatchedQuery, Query()], request: Request

@@ -1,9 +1,13 @@
-"""Turns errors into RFC 9457 problem documents, whatever raised them."""
+"""Turns errors into RFC 9457 problem documents, whatever raised them, and describes them in OpenAPI.
+
+Errors of parameters are explained in our own words. No parameter may be repeated.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,8 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
-from twinstream.api.http.security import SECURITY_HEADERS
-from twinstream.api.routes.parameters import meant, told
+from twinstream.api.http.middleware import SECURITY_HEADERS
 from twinstream.api.state.board import UnknownComparisonError
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -29,6 +32,59 @@ WHAT_TO_DO = {
     405: "{method} is not possible at {path!r}; the header Allow says what is.",
 }
 NO_API = "There is nothing at {path!r}: this process has matchers alone (--role matcher), and no API."
+
+REPEATABLE = {"scope", "field"}
+"""Parameters that are all applied at once."""
+_TIME = "must be a time with its zone, as 2026-03-01T14:02:00Z"
+_WORDS = {
+    "extra_forbidden": "is not known here",
+    "missing": "is missing",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "json_invalid": "is no JSON: {error}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "string_too_short": "must have {min_length} characters or more",
+    "string_too_long": "must have {max_length} characters or fewer",
+    "literal_error": "must be {expected}",
+    "datetime_parsing": _TIME,
+    "datetime_from_date_parsing": _TIME,
+    "timezone_aware": _TIME,
+}
+_PATTERNS = {
+    "scope": "must be FIELD=VALUE",
+    "cursor": "must be the `next` of the page before",
+    "reason": "must not be blank",
+    "by": "must not be blank",
+    "idempotency-key": "must be 8 to 64 letters, digits, `-` or `_`",
+}
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "title": "Problem",
+    "description": "RFC 9457. `detail` is a sentence for a person; `errors` names parameters that are wrong.",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"parameter": {"type": "string"}, "detail": {"type": "string"}},
+            },
+        },
+    },
+    "additionalProperties": True,
+}
+MISUNDERSTOOD = "The request cannot be understood; `errors` names the parameters."
 
 
 class ProblemResponse(JSONResponse):
@@ -46,11 +102,12 @@ def problem(
 
 
 def install(app: FastAPI) -> None:
-    """Make `app` answer every error with a problem document."""
+    """Make `app` answer every error with a problem document, and describe it so."""
     app.add_exception_handler(UnknownComparisonError, _unknown_comparison)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected)
+    _describe_problems(app)
 
 
 def _unknown_comparison(request: Request, error: Exception) -> Response:
@@ -61,7 +118,7 @@ def _unknown_comparison(request: Request, error: Exception) -> Response:
 
 def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [{"parameter": _named(item["loc"]), "detail": told(item)} for item in meant(error.errors())]
+    errors = [{"parameter": _named(item["loc"]), "detail": _told(item)} for item in _meant(error.errors())]
     text = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
     return problem(422, f"The request cannot be understood: {text}.", errors=errors)
 
@@ -107,3 +164,70 @@ def _unexpected(_request: Request, _error: Exception) -> Response:
     """Answer an unexpected error; its text stays in the log, since it may hold values that the spec masks."""
     detail = "The service failed to answer this request; its log says why."
     return problem(500, detail, headers=SECURITY_HEADERS)
+
+
+# -- parameters --------------------------------------------------------------------------------------------
+
+
+async def said_once(request: Request) -> None:
+    """Refuse a parameter that is given several times: it would be a guess which one is meant.
+
+    Raises RequestValidationError.
+    """
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if count > 1 and name not in REPEATABLE:
+            told = f"stands {count} times; say it once"
+            raise RequestValidationError([{"loc": ("query", name), "msg": told, "type": "value_error"}])
+
+
+def _told(error: dict[str, Any]) -> str:
+    """The error of a parameter or a member, as the rest of a sentence."""
+    kind, place = error["type"], error["loc"]
+    if kind == "string_pattern_mismatch":
+        return next((_PATTERNS[part] for part in place if part in _PATTERNS), str(error["msg"]))
+    if kind == "string_too_short" and error["ctx"]["min_length"] == 1:
+        return "must not be empty"
+    if kind in _WORDS:
+        return _WORDS[kind].format(**error.get("ctx", {}))
+    return str(error["msg"]).removeprefix("Value error, ")
+
+
+def _meant(errors: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The errors, without those of the other form, if a member may be a word or an object."""
+    unlike = [error for error in errors if _another_form(error)]
+    return errors if len(unlike) == len(errors) else [error for error in errors if error not in unlike]
+
+
+def _another_form(error: dict[str, Any]) -> bool:
+    """Whether an error comes from trying a form that the value was not meant to have."""
+    form = "[" in str(error["loc"][-1])
+    return form and (error["type"] == "literal_error") is isinstance(error["input"], dict)
+
+
+# -- in the OpenAPI description ----------------------------------------------------------------------------
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Change the description of `app` so that its errors are problem documents, as in the answers."""
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        document = plain()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas["Problem"] = PROBLEM_SCHEMA
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                _describe(operation["responses"])
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+def _describe(responses: dict[str, Any]) -> None:
+    for code, response in responses.items():
+        if code.startswith(("4", "5")):
+            response["content"] = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+            if response["description"] == "Validation Error":
+                response["description"] = MISUNDERSTOOD

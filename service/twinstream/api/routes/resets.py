@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.access import LOCAL
-from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
+from twinstream.api.routes.comparisons import comparison_router
+from twinstream.api.routes.problems import PROBLEM, problem
 from twinstream.api.state.board import Board
 from twinstream.spec.file.start import Start
 from twinstream.status.common import Frozen, Sides
@@ -33,7 +34,6 @@ Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 """Resets a comparison, and returns the outcome."""
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
     409: {
         "description": "It does not begin anew, and nothing has changed; `detail` says what to do.",
         **PROBLEM,
@@ -65,7 +65,7 @@ async def nobody(_name: str, request: ResetRequest) -> ResetRefused:
 
 def resets_router(board: Board, reset: Resetter) -> APIRouter:
     """The route that resets a comparison."""
-    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+    router = comparison_router()
 
     def check_first(name: str, request: Request) -> None:
         """Raise the errors that do not depend on the body."""
@@ -73,7 +73,7 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
         _check_type(request)
 
     @router.post(
-        "/{name}/reset",
+        "/reset",
         summary="Begin it anew",
         response_model=Reset,
         responses=RESPONSES,

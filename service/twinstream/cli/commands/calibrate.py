@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,15 @@ from twinstream.adapters.files.jsonl import read_side, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import ProposalStart
 from twinstream.calibration.writing import summary
-from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.output import print_json
 from twinstream.cli.shared.progress import progress
+from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.core.events import Side
-from twinstream.errors import SettingsError, SourceError
+from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
-from twinstream.offline.range_reader import OffsetBounds, Recorded
-from twinstream.settings import load as load_settings
+from twinstream.offline.offset_range import OffsetBounds, Recorded
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
@@ -31,33 +30,7 @@ MOST_RECORDS = 200_000
 _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
 
 
-@click.command(
-    help="""Propose what to declare as noise, from two runs of one version.
-
-\b
-  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
-  twinstream calibrate spec.yaml --reference run1.jsonl.gz --candidate - <run2.jsonl
-  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --identity order_id --key customer
-  twinstream calibrate spec.yaml --brokers localhost:9092 --max-records 50000
-  twinstream calibrate --brokers localhost:9092 --reference run.one --candidate run.two
-
-Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
-this finds the tightest comparison file under which they are equal: fields that always differ, numbers that
-wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each proposal
-stands under a comment with its evidence and with what it hides. What shows at few places, at one time or for
-one key is no noise: it is told with its places, and no rule is told from it. Nothing else is loosened: each
-is necessary, and together they are sufficient, both found by running the comparison.
-
-SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one. Without
-it everything is compared, in one order. Outputs are files as for `twinstream check`; with --brokers they are
-topics, by default those of SPEC. The file goes to standard output, or to --output; a summary to standard
-error.
-
-Exit codes: 0 equal, as they are or with the proposals · 1 something differs that no rule explains · 2 usage,
-bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka cannot be
-reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path(), required=False)
 @click.option("--reference", help="One run: a file, one event a line; with --brokers a topic.")
 @click.option("--candidate", help="The other run, likewise.")
@@ -67,10 +40,7 @@ reached.
 @click.option(
     "--key", multiple=True, metavar="FIELD", help="A field by which the order is kept; repeat it likewise."
 )
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read two topics.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(": read two topics.")
 @click.option(
     "--max-records",
     type=click.IntRange(1),
@@ -88,7 +58,31 @@ reached.
 @click.option("--output", type=click.Path(), help="Write the proposed file here.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that was found as one JSON object.")
 def calibrate(spec: str | None, **options: Any) -> int:
-    """Read both runs, print the proposals; the exit code tells the outcome."""
+    """Propose what to declare as noise, from two runs of one version.
+
+    \b
+      twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
+      twinstream calibrate spec.yaml --reference run1.jsonl.gz --candidate - <run2.jsonl
+      twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --identity order_id --key customer
+      twinstream calibrate spec.yaml --brokers localhost:9092 --max-records 50000
+      twinstream calibrate --brokers localhost:9092 --reference run.one --candidate run.two
+
+    Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
+    this finds the tightest comparison file under which they are equal: fields that always differ, numbers
+    that wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each
+    proposal stands under a comment with its evidence and with what it hides. What shows at few places, at one
+    time or for one key is no noise: it is told with its places, and no rule is told from it. Nothing else is
+    loosened: each is necessary, and together they are sufficient, both found by running the comparison.
+
+    SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one.
+    Without it everything is compared, in one order. Outputs are files as for `twinstream check`; with
+    --brokers they are topics, by default those of SPEC. The file goes to standard output, or to --output; a
+    summary to standard error.
+
+    Exit codes: 0 equal, as they are or with the proposals · 1 something differs that no rule explains · 2
+    usage, bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka
+    cannot be reached.
+    """
     on_kafka = options["brokers"] is not None or options["config"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
@@ -129,26 +123,18 @@ def _read_files(recording: Recording, start: ProposalStart, options: Mapping[str
 
 
 def _read_topics(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
-    from confluent_kafka import Message
-
     from twinstream.adapters.clocks import SystemClock
-    from twinstream.adapters.kafka.source import KafkaSource, whole_record
 
-    settings = load_settings({"brokers": options["brokers"]}, options["config"])
-    names = {side: start.spec.version_of(side).topic for side in Side}
     if not start.given and (options["reference"] is None or options["candidate"] is None):
         raise SettingsError("give --reference and --candidate, the topics of two runs, or a comparison file")
     given = {Side.LEFT: options["reference_offsets"], Side.RIGHT: options["candidate_offsets"]}
     ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
-    read = whole_record if start.spec.whole else Message.value
-    source = KafkaSource(settings.brokers, start.spec.name, names, settings.kafka, read, headers=True)
-    with closing(source), progress([]) as watched:
-        try:
-            recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
-            for side in Side:
-                recording.read(watched(recorded.lines(side)))
-        except SourceError as error:
-            raise Unreachable(str(error)) from None
+    names = {side: start.spec.version_of(side).topic for side in Side}
+    topics = topics_of(start.spec, options["brokers"], options["config"], headers=True)
+    with topics as source, progress([]) as watched:
+        recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
+        for side in Side:
+            recording.read(watched(recorded.lines(side)))
     recording.cut = recording.cut or recorded.cut
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version as installed_version
 from typing import Any
 
@@ -12,45 +12,22 @@ import click
 from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.cli.shared.output import EXIT_OF_VERDICT, print_answer, print_json
-from twinstream.cli.shared.progress import progress
+from twinstream.cli.shared.progress import progress, progress_of_records
 from twinstream.cli.shared.receipts import files_callback, write_receipt
-from twinstream.errors import SettingsError
+from twinstream.cli.shared.topics import kafka_options, topics_of
+from twinstream.core.events import Side
+from twinstream.errors import NoTopic, SettingsError
 from twinstream.explain.receipt import receipt_of_answer
+from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check as run_check
+from twinstream.offline.offset_range import Edge, edge_of
 from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.values import duration
 from twinstream.spec.load import load
 
 
-@click.command(
-    help="""Compare two recorded outputs, a trace of both, or what two topics hold.
-
-\b
-  twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
-  twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
-  twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
-  twinstream check spec.yaml --brokers localhost:9092
-  twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
-  twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
-  twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
-  twinstream explain --from answer.json
-
-SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
-value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
-"reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
-timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files may
-be larger than memory: only events without a partner are kept.
-
-With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
-`latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for stretches
-of which you know that they belong together; or a time with its zone, by Kafka's timestamps. Around a time
---slack more is read on both sides, where partners may be; a difference that may have its partner beyond even
-that is undecided. What comes while it runs is not read.
-
-Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
-pending · 4 Kafka cannot be reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path())
 @click.option("--reference", type=click.Path(), help="The reference's output, one event a line.")
 @click.option("--candidate", type=click.Path(), help="The candidate's output, one event a line.")
@@ -76,10 +53,7 @@ pending · 4 Kafka cannot be reached.
     is_flag=True,
     help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
 )
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: compare what the topics of SPEC hold.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(": compare what the topics of SPEC hold.")
 @click.option(
     "--from", "begin", multiple=True, metavar="EDGE", help="Where to begin in the topics: see above."
 )
@@ -98,7 +72,33 @@ pending · 4 Kafka cannot be reached.
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
-    """Run the comparison and print its answer; the exit code is that of the verdict."""
+    """Compare two recorded outputs, a trace of both, or what two topics hold.
+
+    \b
+      twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+      twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
+      twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
+      twinstream check spec.yaml --brokers localhost:9092
+      twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
+      twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
+      twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
+      twinstream explain --from answer.json
+
+    SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json
+    the value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
+    "reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
+    timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files
+    may be larger than memory: only events without a partner are kept.
+
+    With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
+    `latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for
+    stretches of which you know that they belong together; or a time with its zone, by Kafka's timestamps.
+    Around a time --slack more is read on both sides, where partners may be; a difference that may have its
+    partner beyond even that is undecided. What comes while it runs is not read.
+
+    Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
+    pending · 4 Kafka cannot be reached.
+    """
     comparison = load(spec)
     asked = {
         "open_ended": options["open_ended"],
@@ -135,9 +135,36 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
             raise SettingsError(
                 f"--{option} is a file; with --brokers the topics of the comparison file are read"
             )
-    from twinstream.cli.shared.topics import check_topics
+    from twinstream.adapters.clocks import SystemClock
 
-    return check_topics(spec, options, asked)
+    begin, end = _begin(spec, options["begin"]), edge_of("--to", options["end"], "latest")
+    slack = spec.overdue.after if options["slack"] is None else _duration(options["slack"])
+    with topics_of(spec, options["brokers"], options["config"], headers=spec.reads_marks) as source:
+        try:
+            bounded = BoundedCheck(spec, source, begin, end, slack, SystemClock())
+            with progress_of_records(bounded.size) as watched:
+                return bounded.run(watched, **asked)
+        except NoTopic as error:
+            raise SettingsError(str(error)) from None
+
+
+def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
+    """The first edge: if not given, the `start` of the file, if that names offsets or a time."""
+    if given or spec.start.at == "earliest":
+        return edge_of("--from", given, "earliest")
+    if spec.start.at == "offsets":
+        return {Side.LEFT: spec.start.reference or {}, Side.RIGHT: spec.start.candidate or {}}
+    raise SettingsError(
+        f"`start: {spec.start.at}` is found by `serve`, while events come: say where to begin with --from"
+    )
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        found: timedelta = duration(text)
+    except ValueError as error:
+        raise SettingsError(f"--slack {error}") from None
+    return found
 
 
 def _files(options: Mapping[str, Any]) -> list[InputFile]:

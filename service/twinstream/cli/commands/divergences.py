@@ -16,21 +16,7 @@ PAGE = 500
 """The most that the service returns at once."""
 
 
-@click.command(
-    help="""List the divergences of a comparison, newest first.
-
-\b
-  twinstream divergences ads-views
-  twinstream divergences ads-views --kind missing --limit 10
-  twinstream divergences ads-views --explained
-  twinstream divergences ads-views --json | jq -r '.items[].id'
-
-NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the exact
-counts. Values of fields that `show` does not name are masked.
-
-Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be reached.
-"""
-)
+@click.command()
 @click.argument("name")
 @click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
 @click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
@@ -40,7 +26,20 @@ Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 
 def divergences(
     name: str, kind: str | None, explained: bool, limit: int, service: Service, as_json: bool
 ) -> int:
-    """Print the divergences of one comparison."""
+    """List the divergences of a comparison, newest first.
+
+    \b
+      twinstream divergences ads-views
+      twinstream divergences ads-views --kind missing --limit 10
+      twinstream divergences ads-views --explained
+      twinstream divergences ads-views --json | jq -r '.items[].id'
+
+    NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the
+    exact counts. Values of fields that `show` does not name are masked.
+
+    Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be
+    reached.
+    """
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
     found = listing(service, name, picked, limit)
     if as_json:

@@ -16,22 +16,7 @@ from twinstream.errors import InputError
 ReportBody = Mapping[str, Any]
 
 
-@click.command(
-    help="""Show one divergence: both sides' events, the reason, and the events that prove it.
-
-\b
-  twinstream explain 5f0c2e1a9b7d4433
-  twinstream explain 5f0c2e1a9b7d4433 --comparison ads-views --service http://twinstream:8080
-  twinstream explain 5f0c --from answer.json
-  twinstream explain --from answer.json
-
-ID is that of a divergence of a running service, or with --from that of an answer which `twinstream check
---json` has written (`-` is standard input): there its first characters are enough, and without an ID all are
-shown. Of a service, values of fields that `show` does not name are masked.
-
-Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service cannot be reached.
-"""
-)
+@click.command()
 @click.argument("identifier", metavar="[ID]", required=False)
 @click.option("--comparison", help="The comparison that it is of; without it, all are asked.")
 @click.option(
@@ -42,7 +27,20 @@ Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service c
 def explain(
     identifier: str | None, comparison: str | None, file: str | None, service: Service, as_json: bool
 ) -> int:
-    """Print one divergence, or those in a file."""
+    """Show one divergence: both sides' events, the reason, and the events that prove it.
+
+    \b
+      twinstream explain 5f0c2e1a9b7d4433
+      twinstream explain 5f0c2e1a9b7d4433 --comparison ads-views --service http://twinstream:8080
+      twinstream explain 5f0c --from answer.json
+      twinstream explain --from answer.json
+
+    ID is that of a divergence of a running service, or with --from that of an answer which `twinstream check
+    --json` has written (`-` is standard input): there its first characters are enough, and without an ID all
+    are shown. Of a service, values of fields that `show` does not name are masked.
+
+    Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service cannot be reached.
+    """
     if file is not None:
         if comparison is not None:
             raise click.UsageError("--comparison is for a service, and a file has only one")

@@ -40,22 +40,7 @@ def _since(context: click.Context, option: click.Parameter, given: str | None) -
     return said
 
 
-@click.command(
-    help="""Ask the service whether a release may go on.
-
-\b
-  twinstream gate ads-views && kubectl rollout resume deployment/ads
-  twinstream gate ads-views --wait 30m --min-matched 100000 --candidate 1.9.0
-  twinstream gate ads-views --wait 30m --since 2026-03-01T14:02:00Z
-
-NAME is that of a comparison. It prints pass, fail or undecided, and why. Undecided is no permission: it says
-that something is not known. With --wait it is asked again until it is pass or fail, also while the service
-cannot be reached.
-
-Exit codes: 0 pass · 1 fail · 2 usage, no such comparison · 3 undecided, with --wait all the time · 4 the
-service cannot be reached, with --wait all the time.
-"""
-)
+@click.command()
 @click.argument("name")
 @click.option(
     "--wait", metavar="DURATION", callback=span, help="Wait so long for pass or fail: 90s, 30m, 2h."
@@ -83,7 +68,20 @@ service cannot be reached, with --wait all the time.
 def gate(
     name: str, service: Service, wait: timedelta | None, poll: timedelta, as_json: bool, **scope: Any
 ) -> int:
-    """Print the gate's answer; the exit code tells it, too."""
+    """Ask the service whether a release may go on.
+
+    \b
+      twinstream gate ads-views && kubectl rollout resume deployment/ads
+      twinstream gate ads-views --wait 30m --min-matched 100000 --candidate 1.9.0
+      twinstream gate ads-views --wait 30m --since 2026-03-01T14:02:00Z
+
+    NAME is that of a comparison. It prints pass, fail or undecided, and why. Undecided is no permission: it
+    says that something is not known. With --wait it is asked again until it is pass or fail, also while the
+    service cannot be reached.
+
+    Exit codes: 0 pass · 1 fail · 2 usage, no such comparison · 3 undecided, with --wait all the time · 4 the
+    service cannot be reached, with --wait all the time.
+    """
     asked = urlencode({key: value for key, value in scope.items() if value is not None})
     path = f"/comparisons/{name}/gate" + (f"?{asked}" if asked else "")
     with waiting_line(name) as tell:

@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from twinstream.cli.shared.output import PIPE_WIDTH, Unreachable, print_json, print_rich
-from twinstream.errors import SourceError
+from twinstream.cli.shared.output import PIPE_WIDTH, print_json, print_rich
+from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import Note
@@ -24,30 +24,25 @@ from twinstream.spec.lint.topics import hints, refusals
 from twinstream.spec.load import load
 
 
-@click.command(
-    help="""Show what a comparison file amounts to, and what is doubtful in it.
-
-\b
-  twinstream lint spec.yaml
-  twinstream lint spec.yaml --brokers localhost:9092 --json
-
-SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does for
-an event of each kind and about how long that takes, whether several matchers can share the work, and every
-warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot work: a topic
-that is missing or compacted, or has more partitions than the order allows.
-
-Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
-reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path())
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…], to look at the topics.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(", to look at the topics.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
 def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
-    """Print the report; the exit code tells whether the file can be used."""
+    """Show what a comparison file amounts to, and what is doubtful in it.
+
+    \b
+      twinstream lint spec.yaml
+      twinstream lint spec.yaml --brokers localhost:9092 --json
+
+    SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does
+    for an event of each kind and about how long that takes, whether several matchers can share the work, and
+    every warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot
+    work: a topic that is missing or compacted, or has more partitions than the order allows.
+
+    Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
+    reached.
+    """
     comparison = load(spec)
     report = lint_spec(comparison, datetime.now(UTC).date())
     if brokers is not None or config is not None:
@@ -60,14 +55,12 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
 
 
 def _with_topics(report: LintReport, spec: Spec, brokers: str | None, config: str | None) -> LintReport:
-    from twinstream.adapters.kafka.topics import describe
+    from twinstream.adapters.kafka.watch import describe
 
     settings = load_settings({"brokers": brokers}, config)
     names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
-    try:
+    with reaching_kafka():
         topics = describe(settings.brokers, names, settings.kafka)
-    except SourceError as error:
-        raise Unreachable(str(error)) from None
     return replace(
         report,
         refused=tuple(refusals(spec, topics)),

@@ -12,9 +12,10 @@ import orjson
 from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.commands.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.output import print_json
+from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.core.events import Place
-from twinstream.errors import InputError, SettingsError, SourceError
+from twinstream.errors import InputError, SettingsError
 from twinstream.offline.replay import OUTCOMES, Case, KeptRecord, Outcome, Replay, Replayed, cases_of
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
@@ -32,31 +33,11 @@ MEANING = {
 _GONE: tuple[Outcome, ...] = ("hidden", "explained", "equal")
 
 
-@click.command(
-    help="""Tell which divergences that were found a changed comparison file would have hidden.
-
-\b
-  twinstream replay --spec new.yaml --divergences answer.json
-  twinstream replay --spec new.yaml --name orders
-  twinstream replay --spec new.yaml --name orders --brokers localhost:9092
-  twinstream divergences orders --json | twinstream replay --spec new.yaml --divergences -
-
-The events of each divergence are compared again with the rules of the new file. They come from an answer of
-`twinstream check --json`, from what `twinstream divergences --json` or the export of the service has written,
-or from a running service (--name). A service masks values, and an export has none: with --brokers the records
-are read again from Kafka, as long as it has them. What cannot be told for sure is said to be unknown.
-
-Exit codes: 0 none is hidden · 1 some are hidden, explained or equal · 2 usage, bad comparison file or bad
-input · 3 none is known to be hidden, and some are unknown · 4 the service or Kafka cannot be reached.
-"""
-)
+@click.command()
 @click.option("--spec", "file", required=True, type=click.Path(), help="The changed comparison file.")
 @click.option("--divergences", "kept", type=click.Path(), help="A file of divergences; - is standard input.")
 @click.option("--name", help="The comparison of a service whose divergences are taken.")
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read the records again.")
-@click.option(
-    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
-)
+@kafka_options(": read the records again.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print an answer for each as one JSON object.")
 def replay(
@@ -68,7 +49,23 @@ def replay(
     service: Service,
     as_json: bool,
 ) -> int:
-    """Compare again, and print the outcome of each."""
+    """Tell which divergences that were found a changed comparison file would have hidden.
+
+    \b
+      twinstream replay --spec new.yaml --divergences answer.json
+      twinstream replay --spec new.yaml --name orders
+      twinstream replay --spec new.yaml --name orders --brokers localhost:9092
+      twinstream divergences orders --json | twinstream replay --spec new.yaml --divergences -
+
+    The events of each divergence are compared again with the rules of the new file. They come from an answer
+    of `twinstream check --json`, from what `twinstream divergences --json` or the export of the service has
+    written, or from a running service (--name). A service masks values, and an export has none: with
+    --brokers the records are read again from Kafka, as long as it has them. What cannot be told for sure is
+    said to be unknown.
+
+    Exit codes: 0 none is hidden · 1 some are hidden, explained or equal · 2 usage, bad comparison file or bad
+    input · 3 none is known to be hidden, and some are unknown · 4 the service or Kafka cannot be reached.
+    """
     spec = load(file)
     if (kept is None) == (name is None):
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")
@@ -138,10 +135,8 @@ def _records(
     seats = [seat for case in cases for seat in case.seats]
     wanted = {seat.place: (seat.topic, *seat.place[1:]) for seat in seats}
     read = whole_record if spec.whole else Message.value
-    try:
+    with reaching_kafka():
         found = records_at(settings.brokers, wanted.values(), settings.kafka, read)
-    except SourceError as error:
-        raise Unreachable(str(error)) from None
     return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}
 
 

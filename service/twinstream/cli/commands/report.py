@@ -14,22 +14,7 @@ from twinstream.explain.receipt import Receipt
 from twinstream.explain.receipt_text import markdown
 
 
-@click.command(
-    help="""Write the receipt of a verdict, for a change ticket.
-
-\b
-  twinstream report ads-views
-  twinstream report ads-views --output receipt.md --output receipt.json
-  twinstream check spec.yaml --brokers localhost:9092 --report receipt.md
-
-NAME is that of a comparison of a running service. The receipt says what was compared, up to which offsets,
-with which result, on which evidence, what is left out of the comparison and who answers for that, what was
-not checked, and what the verdict does not prove. It holds no value of any event. It goes to standard output
-as Markdown, or to the files that --output names. It is no permission: ask the gate for that.
-
-Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 the service cannot be reached.
-"""
-)
+@click.command()
 @click.argument("name")
 @click.option(
     "--output",
@@ -41,7 +26,22 @@ Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
 def report(name: str, service: Service, output: tuple[Path, ...], as_json: bool) -> int:
-    """Write the receipt of a comparison in its present state."""
+    """Write the receipt of a verdict, for a change ticket.
+
+    \b
+      twinstream report ads-views
+      twinstream report ads-views --output receipt.md --output receipt.json
+      twinstream check spec.yaml --brokers localhost:9092 --report receipt.md
+
+    NAME is that of a comparison of a running service. The receipt says what was compared, up to which
+    offsets, with which result, on which evidence, what is left out of the comparison and who answers for
+    that, what was not checked, and what the verdict does not prove. It holds no value of any event. It goes
+    to standard output as Markdown, or to the files that --output names. It is no permission: ask the gate for
+    that.
+
+    Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 the service cannot be
+    reached.
+    """
     answer = ask(service, f"/comparisons/{name}/receipt")
     try:
         receipt = Receipt.model_validate(answer)

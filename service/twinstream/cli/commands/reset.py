@@ -22,22 +22,7 @@ def _start(_context: click.Context, _option: click.Parameter, text: str | None) 
     return read_source(text, "--start").data if text.startswith("{") else text
 
 
-@click.command(
-    help="""Begin a comparison anew: what was found so far is forgotten, the reset is recorded.
-
-\b
-  twinstream reset ads-views --reason "1.9.1 deployed"
-  twinstream reset ads-views --reason "1.9.1 deployed" --start now
-  twinstream reset ads-views --reason gap --start '{at: event_time, field: ts, from: 2026-03-01T00:00:00Z}'
-
-NAME is that of a comparison. It begins where its file says, or at --start: `now`, or what `start` in a
-comparison file may be. `now` is where both sides have been read to, at a moment at which no event waits for a
-partner; such a moment is waited for, up to ten seconds.
-
-Exit codes: 0 it begins anew · 2 usage, no such comparison, it cannot be · 4 the service cannot be reached, or
-does not know whether it was done.
-"""
-)
+@click.command()
 @click.argument("name")
 @click.option("--reason", required=True, help="Why; it is recorded and shown.")
 @click.option("--start", callback=_start, help="Where to begin, in the place of the file's `start`.")
@@ -45,7 +30,20 @@ does not know whether it was done.
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the reset as one JSON object.")
 def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json: bool) -> int:
-    """Reset one comparison."""
+    """Begin a comparison anew: what was found so far is forgotten, the reset is recorded.
+
+    \b
+      twinstream reset ads-views --reason "1.9.1 deployed"
+      twinstream reset ads-views --reason "1.9.1 deployed" --start now
+      twinstream reset ads-views --reason gap --start '{at: event_time, field: ts, from: 2026-03-01T00:00:00Z}'
+
+    NAME is that of a comparison. It begins where its file says, or at --start: `now`, or what `start` in a
+    comparison file may be. `now` is where both sides have been read to, at a moment at which no event waits
+    for a partner; such a moment is waited for, up to ten seconds.
+
+    Exit codes: 0 it begins anew · 2 usage, no such comparison, it cannot be · 4 the service cannot be
+    reached, or does not know whether it was done.
+    """  # noqa: E501
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
     found = tell(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
     if as_json:

@@ -7,31 +7,13 @@ from typing import Any
 import click
 
 from twinstream.errors import SettingsError
-from twinstream.settings import DEFAULT_BIND, load
+from twinstream.settings import load
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load as load_spec
 from twinstream.spec.trial import as_trial, refusal
 
 
-@click.command(
-    help=f"""Run the service: matchers, HTTP API and page.
-
-\b
-  twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
-  twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
-  twinstream serve ads.yaml --role matcher --bind 127.0.0.1:8081    and    --role api
-  twinstream serve ads.yaml --trial ads-looser.yaml
-  twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
-
-Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file.
-It prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
-address is {DEFAULT_BIND}, and nobody needs a token there. A line of a token file is `ROLE NAME TOKEN`, the
-role read or operate; it is read again when it changes.
-
-Exit codes: 0 told to stop · 2 usage, bad comparison file or bad setting. What cannot be reached does not end
-it: it tries again, is not ready, and names it.
-"""
-)
+@click.command()
 @click.argument("specs", nargs=-1, required=True, type=click.Path())
 @click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…].")
 @click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
@@ -71,7 +53,23 @@ it: it tries again, is not ready, and names it.
 )
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, **flags: Any) -> int:
-    """Check settings and comparison files, then serve until told to stop."""
+    """Run the service: matchers, HTTP API and page.
+
+    \b
+      twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
+      twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
+      twinstream serve ads.yaml --role matcher --bind 127.0.0.1:8081    and    --role api
+      twinstream serve ads.yaml --trial ads-looser.yaml
+      twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
+
+    Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file. It
+    prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
+    address is 127.0.0.1:8080, and nobody needs a token there. A line of a token file is `ROLE NAME TOKEN`,
+    the role read or operate; it is read again when it changes.
+
+    Exit codes: 0 told to stop · 2 usage, bad comparison file or bad setting. What cannot be reached does not
+    end it: it tries again, is not ready, and names it.
+    """
     settings = load(flags, config)
     comparisons = [load_spec(spec) for spec in specs]
     served = with_trials(comparisons, {file: load_spec(file) for file in trials})

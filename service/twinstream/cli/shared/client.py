@@ -20,16 +20,8 @@ from twinstream.settings import DEFAULT_BIND
 TIMEOUT_SECONDS = 5.0
 
 _TOKEN, _CA = "twinstream.token", "twinstream.ca"
-_WRONG = frozenset(
-    {
-        httpx.codes.UNAUTHORIZED,
-        httpx.codes.FORBIDDEN,
-        httpx.codes.NOT_FOUND,
-        httpx.codes.CONFLICT,
-        httpx.codes.MISDIRECTED_REQUEST,
-        httpx.codes.UNPROCESSABLE_ENTITY,
-    }
-)
+_WRONG = frozenset({401, 403, 404, 409, 421, 422})
+"""The request is wrong: its token, role, name, time, address or parameters."""
 
 
 @dataclass(frozen=True, slots=True)

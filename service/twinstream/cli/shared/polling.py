@@ -54,27 +54,20 @@ def wait_until_decided(
     end = clock() + wait.total_seconds()
     last: GateBody | None = None
     while True:
-        lost: Unreachable | None = None
         try:
             last = ask()
         except Unreachable as error:
-            lost = error
+            left, hindrance = end - clock(), error.message
+            if left <= 0 and last is None:
+                raise
         else:
             if not last["undecided"]:
                 return last
-        left = end - clock()
-        if left <= 0:
-            return _given(last, lost)
-        tell(lost.message if lost else str(last and last["reason"]), left)
+            left, hindrance = end - clock(), str(last["reason"])
+        if left <= 0 and last is not None:
+            return last  # An answer is better than an error.
+        tell(hindrance, left)
         sleep(min(poll.total_seconds(), left))
-
-
-def _given(last: GateBody | None, lost: Unreachable | None) -> GateBody:
-    """The result when the time is over: an answer is better than an error."""
-    if last is not None:
-        return last
-    assert lost is not None, "it is asked at least once"
-    raise lost
 
 
 @contextmanager

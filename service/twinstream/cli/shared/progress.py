@@ -20,12 +20,11 @@ from rich.progress import (
 )
 
 from twinstream.adapters.files.lines import InputFile
+from twinstream.offline.bounded import WatchLines
 from twinstream.ports import Line
 
 UPDATE_LINES = 500
 """Lines between two updates: often enough for slow orders, without cost for quick ones."""
-
-WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 
 
 def progress(

@@ -1,4 +1,4 @@
-"""Follows a drill's alarm outside its own service: Prometheus, which scrapes it, and Alertmanager.
+"""Asks Prometheus and Alertmanager how they react to the metrics of a drill.
 
 Both are only read, with two exceptions that last as long as the drill: the address of its service in a file
 that Prometheus reads, and a silence that keeps its alerts from people on call.
@@ -8,25 +8,121 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import httpx
 import orjson
 
-from twinstream.adapters.alarm import Alertmanager, Prometheus
 from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.signals import ALERTS, series
-from twinstream.errors import SettingsError
+from twinstream.errors import SettingsError, SourceError, without_secrets
 from twinstream.spec.drills import Names
 
+TIMEOUT_SECONDS = 5.0
 ASK_SECONDS = 1.0
 """The time between two questions to Prometheus and Alertmanager, which do nothing more often."""
 SILENCE = timedelta(hours=2, minutes=30)
 """Longer than the hour after which an alert reports a missing comparison."""
+
+
+class _Asked:
+    """A server that is asked for JSON. Every method raises SourceError if it does not answer."""
+
+    def __init__(self, what: str, address: str) -> None:
+        self._address = address.rstrip("/")
+        self.name = f"{what} at {without_secrets(self._address)}"
+        self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False)
+
+    def _ask(self, method: str, path: str, **given: Any) -> Any:
+        try:
+            answer = self._http.request(method, f"{self._address}{path}", **given)
+            if answer.is_success:
+                return answer.json()
+        except httpx.InvalidURL:  # Its text may contain a part of a password.
+            raise SourceError(f"{self.name} does not answer: that is no address of a server") from None
+        except (httpx.HTTPError, ValueError) as error:
+            raise SourceError(f"{self.name} does not answer: {error}") from None
+        raise SourceError(f"{self.name} answers {path} with {answer.status_code}")
+
+
+class Prometheus(_Asked):
+    """A Prometheus."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__("Prometheus", address)
+
+    def has(self, expression: str) -> bool:
+        """Whether a query has a result now."""
+        answer = self._ask("GET", "/api/v1/query", params={"query": expression})
+        return bool(answer["data"]["result"])
+
+    def alerts(self, comparison: str) -> dict[str, str]:
+        """The alerts of a comparison by name, each `pending` or `firing`."""
+        answer = self._ask("GET", "/api/v1/alerts")
+        return {
+            alert["labels"]["alertname"]: alert["state"]
+            for alert in answer["data"]["alerts"]
+            if alert["labels"].get("comparison") == comparison
+        }
+
+    def has_rule(self, name: str) -> bool:
+        """Whether an alerting rule of this name is loaded and can be evaluated."""
+        groups = self._ask("GET", "/api/v1/rules", params={"type": "alert"})["data"]["groups"]
+        rules = (rule for group in groups for rule in group["rules"])
+        return any(rule["name"] == name and rule["health"] != "err" for rule in rules)
+
+    def alertmanagers(self) -> Sequence[str]:
+        """The addresses of the Alertmanagers that it sends alerts to."""
+        active = self._ask("GET", "/api/v1/alertmanagers")["data"]["activeAlertmanagers"]
+        return [one["url"] for one in active]
+
+
+class AlertRoute(NamedTuple):
+    """The route of an alert: its receivers, and the silences that hold it back."""
+
+    receivers: Sequence[str]
+    silences: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The route as text for people."""
+        who = f"Alertmanager has it for {', '.join(self.receivers)}"
+        return f"{who}, held back by silence {self.silences[0]}" if self.silences else who
+
+
+class Alertmanager(_Asked):
+    """An Alertmanager."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__("Alertmanager", address)
+
+    def silence(self, comparison: str, lasting: timedelta) -> str:
+        """Silence all alerts of a comparison for a time; returns the id of the silence."""
+        now = datetime.now(UTC)
+        body = {
+            "matchers": [{"name": "comparison", "value": comparison, "isRegex": False, "isEqual": True}],
+            "startsAt": now.isoformat(),
+            "endsAt": (now + lasting).isoformat(),
+            "createdBy": "twinstream drill",
+            "comment": f"a drill: {comparison} compares a copy into which a difference was planted",
+        }
+        return str(self._ask("POST", "/api/v2/silences", json=body)["silenceID"])
+
+    def routes(self, comparison: str) -> Mapping[str, AlertRoute]:
+        """The routes of the alerts of a comparison, by name, as soon as they are known."""
+        alerts = self._ask("GET", "/api/v2/alerts", params={"filter": f'comparison="{comparison}"'})
+        return {
+            alert["labels"]["alertname"]: AlertRoute(
+                [receiver["name"] for receiver in alert["receivers"]], alert["status"]["silencedBy"]
+            )
+            for alert in alerts
+            if alert["status"]["state"] != "unprocessed"
+        }
 
 
 class Alarm:

@@ -16,38 +16,18 @@ from twinstream.drill.planting import KINDS
 from twinstream.errors import NoTopic, SettingsError, SourceError, StoreError
 from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load
 
 EXIT_OF_RESULT = {"alarm": 0, "no alarm": 1, "undecided": 3}
 COLOUR = {"alarm": "green", "no alarm": "red", "undecided": "yellow"}
 RECORDS = 10_000
+PRIVATE = {"bind": "127.0.0.1:0", "token_file": None, "tls_cert": None, "tls_key": None, "base_path": ""}
+"""The settings of a service that only this host can reach."""
 _SUFFIXES = {".json", ".yml", ".yaml"}
 
 
-@click.command(
-    help="""Show that the alarm works, before you rely on it.
-
-\b
-  twinstream drill ads.yaml --kind field --brokers localhost:9092 --redis redis://localhost
-  twinstream drill ads.yaml --kind drop --prometheus http://localhost:9090 \\
-      --scrape-file /etc/prometheus/drill/ads.json --alertmanager http://localhost:9093
-  twinstream drill --sweep --brokers localhost:9092 --redis redis://localhost
-
-SPEC is the file of a comparison that is served. The last records of both its topics are copied into two
-topics of the drill's own, with one difference planted into the copy of the candidate, and compared by the
-same rules in a service of the drill's own. It shows when the difference was read, found, failed the gate and
-was in the metrics; with --prometheus, when Prometheus had it and the alert fired; with --alertmanager, whom
-that would tell. Topics, state and verdict of the live comparison stay as they are, and all that the drill
-has made is removed again.
-
-Nobody is woken: without --prometheus nothing outside sees the drill, and with --alertmanager a silence holds
-its alerts back, unless --page is given.
-
-Exit codes: 0 the alarm came · 1 it did not · 2 usage, bad comparison file, nothing of this kind can be
-planted · 3 the copies were not well before anything was planted · 4 Kafka, Redis, Prometheus or Alertmanager
-cannot be reached.
-"""
-)
+@click.command()
 @click.argument("spec", type=click.Path(), required=False)
 @click.option("--kind", type=click.Choice(KINDS), help="The difference; stall: the candidate falls silent.")
 @click.option("--field", metavar="FIELD", help="With --kind field: which one is changed.")
@@ -70,66 +50,81 @@ cannot be reached.
 @click.option("--page", is_flag=True, help="Let the alert through to whoever is on call.")
 @click.option("--sweep", is_flag=True, help="Remove what drills have left that were killed.")
 @click.option("--json", "as_json", is_flag=True, help="Print what came of it as one JSON object.")
-def drill(spec: str | None, sweep: bool, as_json: bool, **options: Any) -> int:
-    """Run a drill; the exit code tells whether the alarm came."""
-    settings, own = _settings(options)
+def drill(
+    spec: str | None,
+    sweep: bool,
+    as_json: bool,
+    brokers: str | None,
+    redis: str | None,
+    config: str | None,
+    shadow_config: str | None,
+    bind: str | None,
+    **asked: Any,
+) -> int:
+    """Show that the alarm works, before you rely on it.
+
+    \b
+      twinstream drill ads.yaml --kind field --brokers localhost:9092 --redis redis://localhost
+      twinstream drill ads.yaml --kind drop --prometheus http://localhost:9090 \\
+          --scrape-file /etc/prometheus/drill/ads.json --alertmanager http://localhost:9093
+      twinstream drill --sweep --brokers localhost:9092 --redis redis://localhost
+
+    SPEC is the file of a comparison that is served. The last records of both its topics are copied into two
+    topics of the drill's own, with one difference planted into the copy of the candidate, and compared by the
+    same rules in a service of the drill's own. It shows when the difference was read, found, failed the gate
+    and was in the metrics; with --prometheus, when Prometheus had it and the alert fired; with
+    --alertmanager, whom that would tell. Topics, state and verdict of the live comparison stay as they are,
+    and all that the drill has made is removed again.
+
+    Nobody is woken: without --prometheus nothing outside sees the drill, and with --alertmanager a silence
+    holds its alerts back, unless --page is given.
+
+    Exit codes: 0 the alarm came · 1 it did not · 2 usage, bad comparison file, nothing of this kind can be
+    planted · 3 the copies were not well before anything was planted · 4 Kafka, Redis, Prometheus or
+    Alertmanager cannot be reached.
+    """
+    given, place = {"brokers": brokers, "redis": redis}, {"bind": bind}
+    settings = load_settings(given, config)
+    own = load_settings(place if shadow_config else {**given, **place}, shadow_config or config)
+    own = own.model_copy(update={"read_from": "earliest", **(PRIVATE if bind is None else {})})
     try:
         if sweep:
             return _sweep(own, as_json)
-        if spec is None or options["kind"] is None:
+        if spec is None or asked["kind"] is None:
             raise click.UsageError("give a comparison file, and --kind for the difference")
-        return _hold(spec, settings, own, options, as_json)
+        comparison = load(spec)
+        _check(asked, bind, own)
+        return _hold(comparison, settings, own, asked, as_json)
     except NoTopic as error:
         raise SettingsError(str(error)) from None
     except (SourceError, StoreError) as error:
         raise Unreachable(str(error)) from None
 
 
-def _settings(options: dict[str, Any]) -> tuple[Settings, Settings]:
-    """The settings of the live comparison, and those of the copies."""
-    given = {"brokers": options["brokers"], "redis": options["redis"]}
-    settings = load_settings(given, options["config"])
-    bind = {"bind": options["bind"]}
-    own = load_settings(
-        bind if options["shadow_config"] else {**given, **bind}, options["shadow_config"] or options["config"]
-    )
-    changes: dict[str, Any] = {"read_from": "earliest"}
-    if options["bind"] is None:
-        private = {"token_file": None, "tls_cert": None, "tls_key": None, "base_path": ""}
-        changes.update(bind="127.0.0.1:0", **private)
-    return settings, own.model_copy(update=changes)
+def _hold(spec: Spec, settings: Settings, own: Settings, asked: dict[str, Any], as_json: bool) -> int:
+    from twinstream.drill.run import Drill, Options
 
-
-def _hold(spec: str, settings: Settings, own: Settings, options: dict[str, Any], as_json: bool) -> int:
-    from twinstream.cli.drill.drilling import Drill, Options
-
-    comparison = load(spec)
-    _check(options, own)
-    names = ("kind", "field", "records", "timeout", "scrape_file", "prometheus", "alertmanager", "page")
-    asked = Options(**{name: options[name] for name in names})
-    report = Drill(comparison, settings, own, asked, _quiet if as_json else _tell).run()
+    report = Drill(spec, settings, own, Options(**asked), _quiet if as_json else _tell).run()
     if as_json:
         print_json(report.to_dict())
     else:
         for one in report.not_exercised:
             _tell("not shown", one)
-        style = f"bold {COLOUR[report.result]}"
-        print_rich(
-            Console(soft_wrap=True), Text.assemble((report.result.upper(), style), f" {report.reason}")
-        )
+        result = (report.result.upper(), f"bold {COLOUR[report.result]}")
+        print_rich(Console(soft_wrap=True), Text.assemble(result, f" {report.reason}"))
     return EXIT_OF_RESULT[report.result]
 
 
-def _check(options: dict[str, Any], own: Settings) -> None:
+def _check(asked: dict[str, Any], bind: str | None, own: Settings) -> None:
     """Check combinations of options."""
-    if options["field"] is not None and options["kind"] != "field":
+    if asked["field"] is not None and asked["kind"] != "field":
         raise SettingsError("--field is for --kind field")
-    file: Path | None = options["scrape_file"]
-    if options["prometheus"] is None:
+    file: Path | None = asked["scrape_file"]
+    if asked["prometheus"] is None:
         for name in ("scrape_file", "bind", "alertmanager", "page"):  # Otherwise others might see it.
-            if options[name]:
+            if {**asked, "bind": bind}[name]:
                 raise SettingsError(f"--{name.replace('_', '-')} has no meaning without --prometheus")
-    elif file is None and options["bind"] is None:
+    elif file is None and bind is None:
         raise SettingsError(
             "Prometheus has to scrape the drill: give --scrape-file, a file of its file_sd_configs, or "
             "--bind, an address that it scrapes"
@@ -153,7 +148,7 @@ def _quiet(_word: str, _text: str) -> None:
 
 
 def _sweep(own: Settings, as_json: bool) -> int:
-    from twinstream.cli.drill.leftovers import leftovers, sweep
+    from twinstream.drill.run import leftovers, sweep
 
     found = leftovers(own)
     gone = [one for one in found if not one.runs]

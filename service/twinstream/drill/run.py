@@ -2,12 +2,16 @@
 
 The live comparison is only read: its topics through a consumer that commits nothing, and nothing of its state
 in Redis. Everything written has a name of the drill's own.
+
+`sweep` removes the leftovers of drills that did not clean up. A drill that may still be running is left
+alone: it runs as long as its note in Redis exists, which expires at the latest when its time is over.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,22 +21,39 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.drill import DrillTopics
+from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.adapters.redis.drill import DrillKeys
-from twinstream.cli.drill.alarm import Alarm
-from twinstream.cli.drill.reading import read_stretch
-from twinstream.cli.drill.shadow_service import ShadowService
-from twinstream.cli.drill.stopping import Stopping
 from twinstream.core.events import Side
-from twinstream.drill.alarm_path import AlarmPath, SeenSignal
-from twinstream.drill.copies import CopiedPair, CopiedStretch
+from twinstream.drill.alarm import Alarm
+from twinstream.drill.copies import CopiedPair, CopiedStretch, stretch_of
 from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
-from twinstream.drill.shadow import ExpectedSign, awaited, dated, expected, left_out, shadow_of
-from twinstream.drill.signals import SignalState, WantedSignal, read, signals, unexpected
-from twinstream.drill.writing import Behind, before, behind
-from twinstream.errors import StoreError
+from twinstream.drill.shadow import (
+    Behind,
+    ExpectedSign,
+    awaited,
+    before,
+    behind,
+    dated,
+    expected,
+    left_out,
+    shadow_of,
+)
+from twinstream.drill.shadow_service import ShadowService
+from twinstream.drill.signals import (
+    AlarmPath,
+    SeenSignal,
+    SignalState,
+    WantedSignal,
+    read,
+    signals,
+    unexpected,
+)
+from twinstream.errors import SettingsError, SourceError, StoreError, TwinstreamError
+from twinstream.offline.offset_range import OffsetBounds, Recorded
 from twinstream.settings import Settings
-from twinstream.spec.drills import Names
+from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Spec
 
 POLL_SECONDS = 0.1
@@ -121,7 +142,7 @@ class Drill:
     def run(self) -> DrillReport:
         """Run it. Raises SettingsError if that is impossible, SourceError and StoreError."""
         names, options = self.report.names, self._options
-        stretch, partitions = read_stretch(self._spec, self._settings, options.records)
+        stretch, partitions = _read_stretch(self._spec, self._settings, options.records)
         planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
         expectation = expected(self._spec, planted)
         self.report.not_exercised += [*self._alarm.check(expectation), *left_out(self._spec)]
@@ -129,7 +150,7 @@ class Drill:
         copies = dated(self._spec, planted, int(time.time() * 1000))
         shadow = shadow_of(self._spec, names, min(planted.before))
         self._describe(stretch, planted, expectation)
-        with Stopping() as self._stopping, ExitStack() as stack:
+        with _Stopping() as self._stopping, ExitStack() as stack:
             topics = self._prepare(stack, partitions, copies)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twinstream-drill-")))
             token = os.environ.get("TWINSTREAM_TOKEN")
@@ -185,7 +206,7 @@ class Drill:
         keys = stack.enter_context(closing(DrillKeys(own.redis)))
         keys.begin(names.comparison, int(self._limit + BEFORE_SECONDS + SPARE_SECONDS))
         stack.callback(self._clean, topics, keys)
-        times = [record.timestamp_ms for side in Side for record in copies.of(side)]
+        times = [record.timestamp_ms for side in Side for record in copies[side]]
         topics.create(dict(zip(names.topics, partitions, strict=True)), max(times) - min(times))
         return topics
 
@@ -289,3 +310,90 @@ class Drill:
         return SignalState(
             service.get(), gate, found, samples, **outside
         )  # The first to appear is asked last.
+
+
+def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedStretch, tuple[int, int]]:
+    """The last records of both topics as a stretch, and the number of partitions of each topic.
+
+    Raises SettingsError if there is nothing to copy or no client can have these settings, and SourceError.
+    """
+    names = {side: spec.version_of(side).topic for side in Side}
+    try:
+        source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
+    except SourceError as error:  # No broker was asked yet.
+        raise SettingsError(str(error)) from None
+    with closing(source):
+        topics = source.topics()
+        ranges = {
+            side: {p: OffsetBounds(max(0, end - records // len(topic.ends))) for p, end in topic.ends.items()}
+            for side, topic in topics.items()
+        }
+        recorded = Recorded(source, names, ranges, records, SystemClock())
+        found = [
+            [DrillRecord.enclosed(line.record or b"", line.offset) for line in recorded.lines(side)]
+            for side in Side
+        ]
+    return stretch_of(spec, *found), (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
+
+
+class _Stopping:
+    """Catches Ctrl-C and SIGTERM while the block runs; raises KeyboardInterrupt only where it does no harm.
+
+    Inside a call to Kafka's client it might be lost, and during cleaning up it would leave things behind.
+    """
+
+    def __enter__(self) -> _Stopping:
+        self._asked = False
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self._former = {number: signal.signal(number, self._ask) for number in numbers}
+        return self
+
+    def _ask(self, _number: int, _frame: object) -> None:
+        self._asked = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if the drill is to stop."""
+        if self._asked:
+            raise KeyboardInterrupt
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        if kind is None or issubclass(kind, TwinstreamError):
+            self.check()
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """The leftovers of one drill that did not clean up; `runs` if it may still be running."""
+
+    comparison: str
+    topics: Sequence[str]
+    runs: bool
+
+
+def leftovers(own: Settings) -> list[Leftover]:
+    """All drills that have left something. Raises SourceError and StoreError."""
+    topics: dict[str, list[str]] = {}
+    for name in DrillTopics(own.brokers, own.kafka).found():
+        if (names := Names.of_topic(name)) is not None:
+            topics.setdefault(names.comparison, []).append(name)
+    with closing(DrillKeys(own.redis)) as keys:
+        for comparison in keys.found():
+            topics.setdefault(comparison, [])
+        return [Leftover(name, found, keys.runs(name)) for name, found in sorted(topics.items())]
+
+
+def sweep(own: Settings, left: Sequence[Leftover]) -> list[str]:
+    """Remove the leftovers of drills that no longer run; returns those that remain, with reasons."""
+    topics = DrillTopics(own.brokers, own.kafka)
+    problems = []
+    with closing(DrillKeys(own.redis)) as keys:
+        for one in left:
+            group = f"twinstream.{one.comparison}"
+            groups = [
+                name for name in topics.groups(group) if name in {group} or name.startswith(f"{group}.")
+            ]
+            problems += topics.remove(one.topics, groups)
+            keys.remove(one.comparison)
+    return problems

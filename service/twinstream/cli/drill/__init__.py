@@ -1,1 +1,0 @@
-"""`twinstream drill`: plant a difference into copies of the topics, and follow its alarm."""
