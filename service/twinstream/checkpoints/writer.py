@@ -15,7 +15,7 @@ from twinstream.checkpoints.plan import SWEPT_EVENTS, SavePlan, SavePlanner
 from twinstream.core.comparison import Comparison
 from twinstream.core.state import snapshot
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Clock, Store
+from twinstream.ports import Checkpoint, CheckpointStore, Clock
 from twinstream.reporting.divergences import Reports
 from twinstream.status.comparison import CheckpointInfo
 
@@ -30,7 +30,7 @@ class CheckpointWriter:
     `waited_seconds` is for how long the last call waited that the store did not answer.
     """
 
-    def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
+    def __init__(self, name: str, store: CheckpointStore, reports: Reports, clock: Clock) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
         self._journal = SavePlanner()
         self._attempt = 0

@@ -1,4 +1,4 @@
-"""Relays the divergences of an owner to a process that asks it (see `standby`).
+"""Relays the divergences of an owner to another process (see `standby`).
 
 Saved divergences are read from the store; the owner sends those that may still change.
 """
@@ -6,22 +6,13 @@ Saved divergences are read from the store; the owner sends those that may still 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from pydantic import ValidationError
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.errors import CheckpointError
-from twinstream.ports import Publisher, Stored
+from twinstream.ports import CheckpointStore, Publisher
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Resumed, Withdrawn
-
-
-class Glancing(Protocol):
-    """The part of a store that reads what is saved (see `ports.Store`)."""
-
-    def glance(self) -> Stored:
-        """The saved state, with only what is new."""
-        ...
 
 
 class _Told:
@@ -57,7 +48,7 @@ class _Told:
 class OwnersReports:
     """The divergences of the owner: saved ones from the store, provisional ones as the owner sends them."""
 
-    def __init__(self, digest: str, store: Glancing, publisher: Publisher) -> None:
+    def __init__(self, digest: str, store: CheckpointStore, publisher: Publisher) -> None:
         self._digest, self._store, self._publisher = digest, store, publisher
         self._saved: dict[str, int] = {}
         self._doubted: dict[str, bytes] = {}

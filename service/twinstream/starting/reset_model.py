@@ -25,13 +25,13 @@ from twinstream.core.events import Side
 from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import SeenAt
-from twinstream.ports import Clock, Positions, Publisher, Source
+from twinstream.ports import Clock, Positions, Source
 from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.lint.sharding import refusal, unfit
 from twinstream.starting.start import Unsafe, positions_of
-from twinstream.status.comparison import Ended, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Ended, Reset, ResetRequest
 
 KEPT = 10
 """So many of the latest resets are told in full; all are counted."""
@@ -43,8 +43,12 @@ _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
 
 class PendingReset(NamedTuple):
-    """A reset that is asked for, and until when (on the monotonic clock) a moment for it is waited for."""
+    """A reset that is asked for, by a ticket of the relay.
 
+    A moment for it is waited for `until` then, on the monotonic clock.
+    """
+
+    ticket: str
     request: ResetRequest
     until: float
 
@@ -167,47 +171,25 @@ class ResetState(NamedTuple):
     holes_seen: Sequence[SeenAt]
 
 
-class ResetDesk:
-    """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
+class ResetStarts:
+    """Finds the start of a reset that is asked for."""
 
-    def __init__(
-        self, file: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard = WHOLE
-    ) -> None:
-        self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
-        self._shard = shard
-        self.wish: PendingReset | None = None
+    def __init__(self, file: Spec, source: Source, clock: Clock, shard: Shard = WHOLE) -> None:
+        self._file, self._source, self._clock, self._shard = file, source, clock, shard
 
-    def take(self, request: ResetRequest) -> None:
-        """Something is asked for."""
-        self.wish = PendingReset(request, self._clock.monotonic() + PATIENCE_SECONDS)
+    def beginning(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
+        """The comparison from the start that is asked for; None while a moment for it is waited for.
 
-    def refuse(self, reason: str, *, unsure: bool = False) -> None:
-        """Answer that it does not begin anew; or that nobody knows."""
-        assert self.wish is not None, "something was asked for"
-        self._publisher.publish(ResetRefused(id=self.wish.request.id, reason=reason, open=unsure))
-        self.close()
-
-    def close(self) -> None:
-        """What was asked for is answered."""
-        self.wish = None
-
-    def beginning(self, hindrance: str | None, ground: ResetState | None) -> Spec | None:
-        """The comparison from the start that was asked for; None while a moment for it is waited for.
-
-        None, too, where it cannot be, by `hindrance` or by itself: that is answered.
+        Raises Unsafe with the reason if it cannot begin there.
         """
-        assert self.wish is not None, "something was asked for"
         try:
-            if hindrance is not None:
-                raise Unsafe(hindrance)
-            if self.wish.request.start == "now":
-                return self._now(self.wish, ground)
-            begun = self._named(self.wish.request.start)
+            if wish.request.start == "now":
+                return self._now(wish, ground)
+            begun = self._named(wish.request.start)
             self._check_shards(begun)
-            return begun
-        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
-            self.refuse(_told(reason))
-            return None
+        except (SourceError, SpecError, ValidationError) as error:
+            raise Unsafe(_told(error)) from error
+        return begun
 
     def _named(self, start: dict[str, Any] | None) -> Spec:
         begun = self._file if start is None else begun_at(self._file, Start.model_validate(start))
