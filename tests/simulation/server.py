@@ -14,13 +14,13 @@ import redis
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
-from twinstream.adapters.redis import bulletin as redis_bulletin
+from twinstream.adapters.redis import bulletin as redis_relay
 from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.checkpoints import format as checkpoint
 
 NAMES = {
     text.encode(): name.lower().replace("_", " ")
-    for scripts in (redis_scripts, redis_bulletin)
+    for scripts in (redis_relay, redis_scripts)
     for name, text in vars(scripts).items()
     if name.isupper() and not name.startswith("_") and isinstance(text, str)
 }

@@ -11,9 +11,9 @@ Why no stale pass can result. Let such a process answer `pass` at a time t on it
    between asking for the time, making the status and sending it, and however late its command arrived.
 2. This process noted its own time before it read, and adds what has passed since. The board counts this age,
    and no status older than `STALE_AFTER_SECONDS` passes. The same bulletin read again makes nothing fresh.
-3. A bulletin counts only if an earlier one of the same owner was there when this process read before: it has
-   come since then. So what stood in the relay before this process began, or what a fail-over has brought
-   back, says nothing, whatever the clock of the server says that serves it.
+3. A bulletin counts only if an earlier one of the same owner was there when this process read before, a few
+   seconds ago: it has come since then. So what stood in the relay before this process began, or what a
+   fail-over has brought back, says nothing, whatever the clock of the server says that serves it.
 4. The relay accepts a bulletin only from the owner while its lease is running, and hands it out only while
    that same owner's lease is still running; tokens are used once. So a bulletin of an owner that was
    replaced, released its lease, or was silent for the length of a lease, is not handed out. Anything shown
@@ -22,9 +22,9 @@ Why no stale pass can result. Let such a process answer `pass` at a time t on it
    has aged as much as the status. The clock of this host has no part in it.
 
 The clock of the relay may be set back, and that of the server after a fail-over may be behind. A stamp in
-the future shows that, and such a bulletin does not count; any other one came within the last second (3). Its
-status is older than it seems only if its owner stood still as well before it sent the bulletin, and then it
-still held the lease.
+the future shows that, and such a bulletin does not count; any other one has come within seconds (3). Its status
+is older than that only if its owner stood still as well before it sent the bulletin, and then it still held
+the lease.
 
 A bulletin that is not understood (another version, another comparison file) is not relayed, and after any
 failure the process only says that it stands by: `PENDING`, with an undecided gate.
@@ -54,6 +54,8 @@ REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; saved ones are in the store anyway."""
 WAITING_BYTES = 50_000
 """The most unmatched events of each side in a bulletin: those that have waited longest."""
+FURTHEST_APART_SECONDS = 5.0
+"""Two reads that are further apart do not tell when a bulletin came."""
 F = TypeVar("F", bound=Frozen)
 
 
@@ -119,18 +121,16 @@ class OwnersWord:
 
         Returns whether its word counts, as it does while the same bulletin ages. Raises StoreError.
         """
-        read_at, before = self._clock.monotonic(), self._read
-        self._read, self.foreign = None, False
+        read_at, self.foreign = self._clock.monotonic(), False
         heard = self._relay.heard()
         bulletin = None if heard is None else self._understood(heard.bulletin)
         if heard is None or bulletin is None:
             self.end()
             return False
-        if before is None or before.token != heard.token:
-            self._read = _Read(heard.token, bulletin.number)
+        before, self._read = self._read, _Read(read_at, heard.token, bulletin.number)
+        if before is None or before.token != heard.token or read_at - before.at > FURTHEST_APART_SECONDS:
             self.end()
             return False
-        self._read = before._replace(number=max(before.number, bulletin.number))
         age = heard.seconds - bulletin.stamp
         if bulletin.number > before.number and age >= 0:
             self._show(bulletin, read_at - age)
@@ -169,8 +169,9 @@ class OwnersWord:
 
 
 class _Read(NamedTuple):
-    """The owner whose bulletin was read last, and the highest number that was read of it."""
+    """When a bulletin was read, of which owner, and its number."""
 
+    at: float
     token: str
     number: float
 

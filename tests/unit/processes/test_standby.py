@@ -79,7 +79,7 @@ def test_a_status_that_comes_late_is_as_old_as_its_stamp_says(hosts: Hosts, seco
     read = hosts.storage.bulletin
     owner.turn()
     late, hosts.storage.bulletin = hosts.storage.bulletin, read
-    hosts.advance(seconds)
+    hosts.turns(standby, seconds=seconds)
     hosts.storage.bulletin = late
     standby.turn()
     assert (standby.gate, standby.view().age_seconds) == (gate, seconds)
@@ -121,6 +121,19 @@ def test_after_a_takeover_a_third_one_waits_for_the_word_of_the_new_owner(hosts:
     assert third.gate == "undecided"
     hosts.turns(second, third, seconds=4)
     assert (second.gate, third.gate) == ("pass", "pass")
+
+
+def test_the_first_word_of_a_new_owner_may_have_stood_there_for_long_and_does_not_count(hosts: Hosts) -> None:
+    owner, second = pair(hosts)
+    third = hosts.add()
+    hosts.turns(owner, second, third, seconds=3)
+    owner.worker.stop()
+    hosts.turns(second, seconds=4)
+    assert (second.gate, third.gate) == ("pass", "pass"), "the last word of the old owner is 4 s old"
+    third.turn()
+    assert third.gate == "undecided"
+    hosts.turns(second, third, seconds=1)
+    assert third.gate == "pass"
 
 
 def test_one_that_takes_over_says_nothing_of_the_old_owner_while_it_loads(hosts: Hosts) -> None:
@@ -167,6 +180,15 @@ def test_a_wrong_clock_neither_hinders_a_pass_nor_makes_an_old_prefix_young(
     hosts.turns(owner, standby, seconds=20)
     assert (owner.gate, standby.gate) == ("undecided", "undecided")
     assert "verified only through" in standby.view().gate.reason
+
+
+def test_one_that_stood_still_itself_does_not_take_what_it_finds_for_new(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    hosts.turns(owner)
+    hosts.skew = -20.0  # The clock of the store is set back meanwhile, so that the stamp looks new.
+    hosts.advance(20.0)
+    standby.turn()
+    assert standby.gate == "undecided"
 
 
 def test_differences_are_shown_provisionally_then_for_good_and_stay(hosts: Hosts) -> None:
