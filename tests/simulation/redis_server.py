@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import lupa.lua51 as lua
@@ -68,7 +69,7 @@ class SimulatedRedis:
     def _set(self, key: bytes, value: bytes, *options: bytes) -> str | None:
         if b"NX" in options and self._held(key) is not None:
             return None
-        lasting = dict(zip(options, options[1:], strict=False)).get(b"PX")
+        lasting = dict(pairwise(options)).get(b"PX")
         ends = None if lasting is None else self._now() + int(lasting) / 1000
         self.data[key] = (value, ends)
         return "OK"

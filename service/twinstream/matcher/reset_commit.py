@@ -59,8 +59,7 @@ class ResetCommit:
         """
         if (wish := self._wish) is None:
             return None
-        known = next((one for one in resets.records if one.id == wish.request.id), None)
-        if known is not None:
+        if (known := self._known(wish, resets)) is not None:
             self.answer(known)
             return None
         try:
@@ -86,6 +85,10 @@ class ResetCommit:
         assert self._wish is not None, "a reset was asked for"
         self._relay.answer(self._wish.ticket, outcome.model_dump_json().encode())
         self._wish = None
+
+    def _known(self, wish: PendingReset, resets: Resets) -> Reset | None:
+        """The record of the reset, if it has taken effect before."""
+        return next((one for one in resets.records if one.id == wish.request.id), None)
 
     def _refuse(self, wish: PendingReset, reason: str, *, unsure: bool = False) -> None:
         self.answer(ResetRefused(id=wish.request.id, reason=reason, open=unsure))

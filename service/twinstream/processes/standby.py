@@ -22,9 +22,9 @@ Why no stale pass can result. Let such a process answer `pass` at a time t on it
    has aged as much as the status. The clock of this host has no part in it.
 
 The clock of the relay may be set back, and that of the server after a fail-over may be behind. A stamp in
-the future shows that, and such a bulletin does not count; any other one has come within seconds (3). Its status
-is older than that only if its owner stood still as well before it sent the bulletin, and then it still held
-the lease.
+the future shows that, and such a bulletin does not count; any other one has come within seconds (3). Its
+status is older than that only if its owner stood still as well before it sent the bulletin, and then it still
+held the lease.
 
 A bulletin that is not understood (another version, another comparison file) is not relayed, and after any
 failure the process only says that it stands by: `PENDING`, with an undecided gate.

@@ -297,9 +297,10 @@ def test_a_store_that_fails_in_the_middle_ends_the_worker_and_nobody_knows(
     def fail(*_: object) -> None:
         raise StoreError("redis is away")
 
-    with monkeypatch.context() as patch, pytest.raises(StoreError, match="redis is away"):
+    with monkeypatch.context() as patch:
         patch.setattr(MemoryStore, "save", fail)
-        bench.reset(worker, request())
+        with pytest.raises(StoreError, match="redis is away"):
+            bench.reset(worker, request())
     (answer,) = answers(bench.storage)
     assert isinstance(answer, ResetRefused)
     assert answer.open
