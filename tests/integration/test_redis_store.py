@@ -20,7 +20,7 @@ from twinstream.adapters.redis import connection as redis_connection
 from twinstream.adapters.redis import store as adapter
 from twinstream.adapters.redis.connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis.errors import sentence
-from twinstream.adapters.redis.relay import BULLETIN_MS, PAUSE_SECONDS, REQUEST_MS, RedisRelay
+from twinstream.adapters.redis.relay import ANSWER_MS, BULLETIN_MS, PAUSE_SECONDS, REQUEST_MS, RedisRelay
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.arrivals.sharding import WHOLE
@@ -467,7 +467,7 @@ def test_what_is_left_in_a_relay_does_not_last(redis_url: str, client: redis.Red
     relay.tell(b"bulletin")
     assert relay.ask(b"request")
     relay.answer("ticket", b"answer")
-    for key, longest in (("bulletin", BULLETIN_MS), ("request", REQUEST_MS), ("answer:ticket", REQUEST_MS)):
+    for key, longest in (("bulletin", BULLETIN_MS), ("request", REQUEST_MS), ("answer:ticket", ANSWER_MS)):
         assert 0 < client.pttl(f"twinstream:{{told}}:{key}") <= longest
     store.release()
 

@@ -35,6 +35,7 @@ class ResetCommit:
         self._shard, self._relay = shard, relay
         self._starts = ResetStarts(spec, source, clock, shard)
         self._wish: PendingReset | None = None
+        self._answered = ""
         self._next_look = 0.0
 
     def look(self) -> None:
@@ -43,7 +44,7 @@ class ResetCommit:
             return
         self._next_look = self._clock.monotonic() + TAKE_SECONDS
         asked = self._relay.take()
-        if asked is None:
+        if asked is None or asked.ticket == self._answered:  # A fail-over may bring back what was taken.
             return
         try:
             request = ResetRequest.model_validate_json(asked.request)
@@ -84,7 +85,7 @@ class ResetCommit:
         """Tell the asker the outcome of what is wished for."""
         assert self._wish is not None, "a reset was asked for"
         self._relay.answer(self._wish.ticket, outcome.model_dump_json().encode())
-        self._wish = None
+        self._wish, self._answered = None, self._wish.ticket
 
     def _known(self, wish: PendingReset, resets: Resets) -> Reset | None:
         """The record of the reset, if it has taken effect before."""

@@ -265,6 +265,23 @@ def test_requests_are_looked_for_once_a_second() -> None:
     assert worker.begin_anew()
 
 
+def test_a_request_that_was_refused_and_that_a_fail_over_brings_back_is_not_taken_again() -> None:
+    bench, worker = diverged()
+    bench.write(Side.LEFT, ("b", 1))
+    bench.run(worker)
+    ask(bench.storage, request("now"))
+    brought_back = bench.storage.request
+    assert not worker.begin_anew()
+    bench.clock.advance(PATIENCE_SECONDS)
+    assert not worker.begin_anew()
+    assert "there was none" in refusal(bench)
+    bench.storage.request = brought_back
+    bench.write(Side.RIGHT, ("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew()
+    assert bench.status().reset_count == 0
+
+
 def test_what_is_no_request_of_this_version_is_left_aside() -> None:
     bench, worker = diverged()
     bench.storage.request = Asked("ticket", b'{"id": 1}')

@@ -28,8 +28,8 @@ from twinstream.ports import Asked, Heard
 
 BULLETIN_MS = 30_000
 """Three leases."""
-REQUEST_MS = 60_000
-"""The longest life of a request whose asker has ended, and of an answer: longer than anybody waits."""
+REQUEST_MS, ANSWER_MS = 35_000, 60_000
+"""Longer than anybody waits. A withdrawn request that a fail-over brings back ends soon."""
 PAUSE_SECONDS = 5.0
 """After a failure others get nothing for so long: at most 4% of the owner's time goes into waiting."""
 
@@ -110,7 +110,7 @@ class RedisRelay:
 
     def answer(self, ticket: str, outcome: bytes) -> None:
         """Write the outcome of a request, if Redis answers at once."""
-        self._line.call(lambda client: client.set(self._key(f"answer:{ticket}"), outcome, px=REQUEST_MS))
+        self._line.call(lambda client: client.set(self._key(f"answer:{ticket}"), outcome, px=ANSWER_MS))
 
     # -- others --------------------------------------------------------------------------------------------
 
