@@ -85,7 +85,7 @@ class ResetCommit:
         """Tell the asker the outcome of what is wished for."""
         assert self._wish is not None, "a reset was asked for"
         self._relay.answer(self._wish.ticket, outcome.model_dump_json().encode())
-        self._wish, self._answered = None, self._wish.ticket
+        self._answered, self._wish = self._wish.ticket, None
 
     def _known(self, wish: PendingReset, resets: Resets) -> Reset | None:
         """The record of the reset, if it has taken effect before."""
