@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 
-from tests.simulation.line import SimulatedShelf
-from tests.simulation.redis_server import SimulatedRedis
-from tests.support.redis_cluster import ADDRESS, REAL
-from twinstream.adapters.memory import MemoryShelf
+from tests.contract.conftest import OpenShelf
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.errors import StoreError
@@ -30,25 +26,16 @@ Join = Callable[[str], Party]
 """Lets a process with this token take part in one comparison."""
 
 
-@pytest.fixture(params=["memory", "simulated", *REAL])
-def join(request: pytest.FixtureRequest) -> Iterator[Join]:
-    name = f"relay-{uuid.uuid4().hex[:8]}"
-    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic, time.time)
-    memory.storage(WHOLE).clock = time.time
+@pytest.fixture
+def join(open_shelf: OpenShelf) -> Iterator[Join]:
     opened: list[Party] = []
 
-    def joined(token: str) -> Party:
-        match request.param:
-            case "memory":
-                shelf = memory.owned_by(token)
-            case "simulated":
-                shelf = SimulatedShelf(server.execute, name, token)
-            case real:
-                shelf = RedisShelf(request.getfixturevalue(ADDRESS[real]), name, token)
+    def joins(token: str) -> Party:
+        shelf = open_shelf(token)
         opened.append(Party(shelf.store(WHOLE), shelf.relay(WHOLE)))
         return opened[-1]
 
-    yield joined
+    yield joins
     for store, relay in opened:
         store.close()
         relay.close()

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.simulation.line import SimulatedShelf
-from tests.simulation.redis_server import SimulatedRedis
-from tests.support.redis_cluster import ADDRESS, REAL
-from twinstream.adapters.memory import MemoryStorage, MemoryStore
+from tests.contract.conftest import OpenShelf
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.errors import Fenced, Outdated, StoreError
@@ -31,25 +26,15 @@ def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: byte
     return Checkpoint(sequence, after, b"head %d" % sequence, body, divergences)
 
 
-@pytest.fixture(params=["memory", "simulated", *REAL])
-def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
-    name = f"contract-{uuid.uuid4().hex[:8]}"
-    storage, server = MemoryStorage(), SimulatedRedis(time.monotonic, time.time)
+@pytest.fixture
+def open_store(open_shelf: OpenShelf) -> Iterator[Open]:
     opened: list[CheckpointStore] = []
 
-    def from_memory(token: str) -> CheckpointStore:
-        return MemoryStore(storage, token)
-
-    def from_redis(token: str) -> CheckpointStore:
-        opened.append(RedisStore(request.getfixturevalue(ADDRESS[request.param]), name, token))
+    def opens(token: str) -> CheckpointStore:
+        opened.append(open_shelf(token).store(WHOLE))
         return opened[-1]
 
-    def from_simulation(token: str) -> CheckpointStore:
-        return SimulatedShelf(server.execute, name, token).store(WHOLE)
-
-    yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis, "cluster": from_redis}[
-        request.param
-    ]
+    yield opens
     for store in opened:
         store.close()
 
