@@ -13,8 +13,9 @@ from typing import Any
 
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.memory import MemorySource
-from twinstream.adapters.redis.store import RedisStore
+from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.bootstrap import GC_THRESHOLD
+from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side
 from twinstream.logs import configure_logging
 from twinstream.matcher.worker import Ports, Worker
@@ -94,7 +95,9 @@ def started_worker(
     gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher process
     configure_logging()
     spec, source = loads(text), GeneratedSource(streams)
-    worker = Worker(spec, Ports(source, RedisStore(url, spec.name), Written(), PacedClock(pace)))
+    shelf = RedisShelf(url, spec.name, "generated")
+    ports = Ports(source, shelf.store(WHOLE), shelf.relay(WHOLE), Written(), PacedClock(pace))
+    worker = Worker(spec, ports)
     assert worker.start(), "the comparison starts on an empty store"
     return worker, source
 

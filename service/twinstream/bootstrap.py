@@ -24,7 +24,6 @@ from twinstream.adapters.credentials import read_secret
 from twinstream.adapters.kafka.source import LATEST, KafkaSource, whole_record
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
-from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.app import create_app, create_matcher_app
@@ -39,9 +38,8 @@ from twinstream.http_server import Access, bound
 from twinstream.intake.falls import Caution, Trail
 from twinstream.logs import configure_logging
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.observing import Observers
+from twinstream.observing import Observers, Resets
 from twinstream.processes.pipe import Failure, PipePublisher
-from twinstream.processes.reset_requests import RemoteRequests
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent, ignore_terminal
 from twinstream.settings import Settings, time_of
@@ -50,7 +48,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal
 from twinstream.spec.load import digest
 from twinstream.spec.trial import changes, tried_beside
-from twinstream.status.comparison import Reset, ResetRefused, ResetRequest, Version
+from twinstream.status.comparison import Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: searching for them after every 700 objects costs a tenth of the time."""
@@ -68,13 +66,10 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartAr
     if not brief.shard.whole:
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
-    left = RedisRequests(settings.redis, tag_of(spec.name, brief.shard))
-    requests = RemoteRequests(publisher, left, brief.token, SystemClock())
-    asked = requests.asked if brief.shard.number == 0 else publisher.asked
     try:
         while True:
-            worker = make_worker(settings, spec, requests, brief)
-            if not worker.run(publisher.stopping, asked):
+            worker = make_worker(settings, spec, publisher, brief)
+            if not worker.run(publisher.stopping):
                 return
             del worker
             gc.collect()  # Objects of the ended comparison must not stay beside the new one.
@@ -94,12 +89,13 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartAr
 def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: StartArgs) -> Worker:
     """A worker on real Kafka and Redis."""
     source = _make_source(settings, spec, brief.shard)
-    store = ShardStore(RedisShelf(settings.redis, spec.name, brief.token), brief.shard)
+    shelf = RedisShelf(settings.redis, spec.name, brief.token)
+    store, relay = ShardStore(shelf, brief.shard), shelf.relay(brief.shard)
     trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
     caution = Caution(trail, brief.left_out, limit)
     secret = partial(_mask_secret, settings, store)
     where = f"{socket.gethostname()} ({settings.bind})"
-    ports = Ports(source, store, publisher, clock, secret, source.recall, bulletins=store, shards=store)
+    ports = Ports(source, store, relay, publisher, clock, secret, source.recall, shards=store)
     return Worker(spec, ports, brief.shard, caution, where)
 
 
@@ -182,25 +178,25 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards, specs))
-    staff: Backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
-    server = access.server(_app(settings, board, staff, access))
+    backend: Backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
+    server = access.server(_app(settings, board, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    staff.start()
+    backend.start()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     renewing = asyncio.create_task(access.renew(server))
     await stop.wait()
     structlog.get_logger().info("stopping", process=os.getpid())
-    await staff.stop()
+    await backend.stop()
     renewing.cancel()
     board.close()
     server.should_exit = True
     await serving
 
 
-def _app(settings: Settings, board: Board, staff: Backend, access: Access) -> FastAPI:
+def _app(settings: Settings, board: Board, access: Access) -> FastAPI:
     """The application of the process's role, with the metrics that no process of another role has."""
     registry = CollectorRegistry()
     measure_process(registry)
@@ -215,7 +211,7 @@ def _app(settings: Settings, board: Board, staff: Backend, access: Access) -> Fa
         keys=access.keys,
         base_path=settings.base_path,
         traffic=HttpMeter(registry),
-        reset=staff.reset,
+        reset=Resets(settings, board).reset,
         obstacles=obstacles_to_answering if settings.role == "api" else obstacles_to_serving,
     )
 
@@ -231,28 +227,22 @@ class Backend(Protocol):
         """End, in order."""
         ...
 
-    async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Reset a comparison."""
-        ...
-
 
 class Matchers:
     """The matcher processes of this host."""
 
     def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
-        self._of = {
-            spec.name: [
-                MatcherProcess(
-                    spec.name,
-                    partial(run_matcher, settings, spec),
-                    board,
-                    partial(_release, settings, spec.name, shard),
-                    shard,
-                )
-                for shard in (Shard(number, settings.shards) for number in range(settings.shards))
-            ]
+        self._all = [
+            MatcherProcess(
+                spec.name,
+                partial(run_matcher, settings, spec),
+                board,
+                partial(_release, settings, spec.name, shard),
+                shard,
+            )
             for spec in specs
-        }
+            for shard in (Shard(number, settings.shards) for number in range(settings.shards))
+        ]
 
     def start(self) -> None:
         """Start all of them."""
@@ -262,14 +252,6 @@ class Matchers:
     async def stop(self) -> None:
         """Have all of them save and end."""
         await asyncio.gather(*(matcher.stop() for matcher in self._all))
-
-    async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the matcher of a comparison reset it; of several shards, the first does so for all."""
-        return await self._of[name][0].reset(request)
-
-    @property
-    def _all(self) -> list[MatcherProcess]:
-        return [matcher for matchers in self._of.values() for matcher in matchers]
 
 
 def _expectation(spec: Spec, shards: int, specs: Sequence[Spec]) -> Expectation:

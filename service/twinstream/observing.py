@@ -1,52 +1,55 @@
-"""Wires a process without matchers: passes statuses of their owners from Redis to the board.
+"""Wires what the API process reads from Redis, and what it leaves there: statuses and resets.
 
-Each shard of each comparison has a thread, since Redis may block; the board is fed on the event loop.
+Redis may block, so every call to it is made on a thread; the board is used on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
 from uuid import uuid4
 
 import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.redis.requests import RedisRequests
-from twinstream.adapters.redis.shelf import RedisShelf, tag_of
+from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.processes.remote_status import UNHEARD, Heard, ShardView, Watcher
-from twinstream.processes.reset_requests import ANSWER, UNDER_WAY
-from twinstream.processes.supervisor import ANSWER_SECONDS
+from twinstream.matcher.worker import STANDBY
+from twinstream.ports import StatusRelay
+from twinstream.processes.remote_status import UNHEARD, News, Watcher
+from twinstream.processes.standby import Bulletin
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
-ASK_SECONDS = 1.0
-LOOK_SECONDS = 0.25
+LISTEN_SECONDS = 1.0
 AT_A_TIME = 200
 """Publications shown before requests get their turn; at first there may be 10,000."""
-T = TypeVar("T")
+LOOK_SECONDS = 0.25
+ANSWER_SECONDS = 30.0
+"""For a reset: a matcher may wait ten seconds until it is possible, and for a slow store."""
+NOT_RUNNING = "its matcher does not run: try again when it does"
+UNDER_WAY = "another reset is under way: wait for it"
+
+_OUTCOME: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
 
 log = structlog.get_logger()
 
 
 class Observers:
-    """Watches the comparisons, and passes resets to their owners. Use it on the board's event loop."""
+    """Watches the comparisons of a process without matchers. Use it on the board's event loop."""
 
     def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
         self._settings, self._board = settings, board
         self._watched = [
             (spec, Shard(number, settings.shards)) for spec in specs for number in range(settings.shards)
         ]
-        # One more for each comparison, for its resets.
-        self._threads = ThreadPoolExecutor(len(self._watched) + len(specs), "observer")
+        self._threads = ThreadPoolExecutor(len(self._watched), "observer")
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -61,71 +64,91 @@ class Observers:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _watch(self, spec: Spec, shard: Shard) -> None:
-        view = ShardView(RedisShelf(self._settings.redis, spec.name, uuid4().hex), shard)
-        watcher = Watcher(digest(spec), view, SystemClock())
+        shelf = RedisShelf(self._settings.redis, spec.name, uuid4().hex)
+        watcher, loop = Watcher(digest(spec), shelf, shard, SystemClock()), asyncio.get_running_loop()
         try:
             while True:
                 try:
-                    await self._show(spec.name, shard, await self._aside(watcher.listen))
+                    news = await loop.run_in_executor(self._threads, watcher.listen)
+                    await self._show(spec.name, shard, news)
                 except Exception as error:
                     log.exception("listening failed", comparison=spec.name)
                     reason = f"listening to its matcher failed with {type(error).__name__}: {error}"
                     self._board.unheard(spec.name, reason, shard.number)
-                await asyncio.sleep(ASK_SECONDS)
+                await asyncio.sleep(LISTEN_SECONDS)
         finally:
-            view.close()
+            watcher.close()
 
-    async def _show(self, name: str, shard: Shard, heard: Heard) -> None:
-        if heard.silence is not None:
-            self._board.unheard(name, heard.silence, shard.number)
-        for number, (publication, made_at) in enumerate(heard.publications):
+    async def _show(self, name: str, shard: Shard, news: News) -> None:
+        if news.silence is not None:
+            self._board.unheard(name, news.silence, shard.number)
+        for number, (publication, made_at) in enumerate(news.publications):
             if number % AT_A_TIME == AT_A_TIME - 1:
                 await asyncio.sleep(0)
             self._board.accept(publication, shard.number, made_at)
 
-    async def _aside(self, call: Callable[..., T], *arguments: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
-    # -- resets --------------------------------------------------------------------------------------------
+class Resets:
+    """Passes resets to the owners of comparisons, in this process or another. Use it on the event loop."""
+
+    def __init__(self, settings: Settings, board: Board) -> None:
+        self._settings, self._board = settings, board
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the owner reset a comparison; returns the outcome, after at most `ANSWER_SECONDS`."""
-        if not self._board.hears(name):
-            return ResetRefused(id=request.id, reason=UNHEARD)
-        first = Shard(0, self._settings.shards)
-        requests = RedisRequests(self._settings.redis, tag_of(name, first))
-        try:
-            return await self._leave(name, request, requests)
-        finally:
-            requests.close()
+        """Have the owner reset a comparison; returns the outcome, after at most `ANSWER_SECONDS`.
 
-    async def _leave(self, name: str, request: ResetRequest, requests: RedisRequests) -> Reset | ResetRefused:
-        text = request.model_dump_json().encode()
+        The request goes to shard 0, which resets all of them.
+        """
+        shelf = RedisShelf(self._settings.redis, name, uuid4().hex)
+        relay = shelf.relay(Shard(0, self._settings.shards))
         try:
-            if not await self._aside(requests.put, text):
-                return ResetRefused(id=request.id, reason=UNDER_WAY)
+            reason = await self._refusal(name, relay)
+            if reason is not None:
+                return ResetRefused(id=request.id, reason=reason)
+            return await self._pass_on(name, request, relay)
+        finally:
+            relay.close()
+
+    async def _refusal(self, name: str, relay: StatusRelay) -> str | None:
+        """The reason why no owner can be asked from here."""
+        state, stands_by = self._board.matcher_state(name)
+        if state in ("lost", "unheard"):
+            return NOT_RUNNING if state == "lost" else UNHEARD
+        if not stands_by:
+            return None
+        owner = ""
+        with suppress(StoreError, ValidationError):
+            if heard := await asyncio.to_thread(relay.heard):
+                owner = Bulletin.model_validate_json(heard.bulletin).owner
+        return f"{STANDBY}: ask the owner, on {owner}" if owner else STANDBY
+
+    async def _pass_on(self, name: str, request: ResetRequest, relay: StatusRelay) -> Reset | ResetRefused:
+        try:
+            ticket = await asyncio.to_thread(relay.ask, request.model_dump_json().encode())
         except StoreError as error:
             return ResetRefused(id=request.id, reason=str(error), open=True)
-        answer = await self._answer(name, request, requests)
-        if isinstance(answer, Reset):
-            self._board.accept(answer)
-        return answer or await self._taken_back(request, requests, text)
+        if ticket is None:
+            return ResetRefused(id=request.id, reason=UNDER_WAY)
+        outcome = await self._outcome(name, request, ticket, relay)
+        if isinstance(outcome, Reset):
+            self._board.accept(outcome)
+        return outcome or await self._taken_back(request, ticket, relay)
 
-    async def _answer(
-        self, name: str, request: ResetRequest, requests: RedisRequests
+    async def _outcome(
+        self, name: str, request: ResetRequest, ticket: str, relay: StatusRelay
     ) -> Reset | ResetRefused | None:
-        """The owner's outcome; None if there is none yet."""
+        """The owner's answer, or the record in its status; None if there is none in time."""
         until = asyncio.get_running_loop().time() + ANSWER_SECONDS
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):
-                if found := await self._aside(requests.answered, request.id):
-                    return ANSWER.validate_json(found)
+                if found := await asyncio.to_thread(relay.answered, ticket):
+                    return _OUTCOME.validate_json(found)
             await asyncio.sleep(LOOK_SECONDS)
         return next((one for one in self._board.view(name).status.resets if one.id == request.id), None)
 
-    async def _taken_back(self, request: ResetRequest, requests: RedisRequests, text: bytes) -> ResetRefused:
+    async def _taken_back(self, request: ResetRequest, ticket: str, relay: StatusRelay) -> ResetRefused:
         with suppress(StoreError):
-            if await self._aside(requests.withdraw, text):
+            if await asyncio.to_thread(relay.withdraw, ticket):
                 reason = f"its matcher has not taken it up for {ANSWER_SECONDS:g} s"
                 return ResetRefused(id=request.id, reason=reason)
         reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"

@@ -264,8 +264,8 @@ EMPTY = Stored(None, b"", (), {})
 """The content of an empty store."""
 
 
-class Store(Protocol):
-    """The checkpoints of one comparison, under a lease. Methods but `time` and `close` raise StoreError.
+class CheckpointStore(Protocol):
+    """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
 
     Only the owner may save. A new owner gets a higher epoch, and the store refuses every write of an earlier
     owner, so a process that was paused and wakes up can do no harm. A process that ends during a save leaves
@@ -313,28 +313,6 @@ class Store(Protocol):
         """The approximate memory that the store needs for this comparison; at most a minute old."""
         ...
 
-    def time(self) -> float | None:
-        """Seconds since 1970 by the store's own clock; None if it does not give the time."""
-        ...
-
-    def asked(self) -> bytes:
-        """The latest questions of standbys, words of 16 letters; empty if there are none.
-
-        For the owner, as is `tell`: neither raises anything, or waits longer than a fraction of a second.
-        """
-        ...
-
-    def tell(self, bulletin: bytes) -> None:
-        """Write a bulletin for standbys, if this owner's lease is running; it expires."""
-        ...
-
-    def ask(self, question: str) -> bytes | None:
-        """Leave a question, a word of 16 letters, and return the last bulletin of the owner whose lease runs.
-
-        A bulletin of any other owner is never returned.
-        """
-        ...
-
     def glance(self) -> Stored:
         """The saved state without bodies, with only the divergences added since the last glance.
 
@@ -347,7 +325,7 @@ class Store(Protocol):
         ...
 
 
-class ShelfStore(Store, Protocol):
+class ShelfStore(CheckpointStore, Protocol):
     """A store on a shelf, with others of the same comparison."""
 
     def seize(self) -> None:
@@ -359,8 +337,68 @@ class ShelfStore(Store, Protocol):
         ...
 
 
+class Heard(NamedTuple):
+    """A bulletin, the token of the owner that wrote it, and the time of the relay when it was read."""
+
+    seconds: float
+    token: str
+    bulletin: bytes
+
+
+class Asked(NamedTuple):
+    """A request that was left in a relay, and the ticket by which its outcome is found."""
+
+    ticket: str
+    request: bytes
+
+
+class StatusRelay(Protocol):
+    """Passes the status of a comparison from its owner to other processes, and resets from them to the owner.
+
+    Each comparison has one, or each shard of it. The owner is the one of the checkpoints. `time`, `tell`,
+    `take` and `answer` are for the owner: they raise nothing, and wait only a fraction of a second. The
+    others but `close` raise StoreError.
+    """
+
+    def time(self) -> float | None:
+        """Seconds since 1970 by the clock of the relay; None if it does not give the time."""
+        ...
+
+    def tell(self, bulletin: bytes) -> None:
+        """Replace the bulletin, if this owner's lease is running; it expires."""
+        ...
+
+    def take(self) -> Asked | None:
+        """The request that waits, if this owner's lease is running. It is removed: nobody takes it again."""
+        ...
+
+    def answer(self, ticket: str, outcome: bytes) -> None:
+        """Leave the outcome of a request; it expires."""
+        ...
+
+    def heard(self) -> Heard | None:
+        """The bulletin of the owner whose lease is running; never that of any other owner."""
+        ...
+
+    def ask(self, request: bytes) -> str | None:
+        """Leave a request for the owner, which expires, and return its ticket; None if another one waits."""
+        ...
+
+    def answered(self, ticket: str) -> bytes | None:
+        """The outcome of a request, if there is one."""
+        ...
+
+    def withdraw(self, ticket: str) -> bool:
+        """Remove a request; returns False if it does not wait any more."""
+        ...
+
+    def close(self) -> None:
+        """Close connections. Calling it again does nothing."""
+        ...
+
+
 class Shelf(Protocol):
-    """The stores of all shards of one comparison. Every method but `store` and `close` raises StoreError."""
+    """The stores and relays of one comparison. `shards` to `replace` and `mask_secret` raise StoreError."""
 
     def shards(self) -> int | None:
         """The number of shards of the state in effect; None if there is none."""
@@ -378,7 +416,11 @@ class Shelf(Protocol):
         ...
 
     def store(self, shard: Shard) -> ShelfStore:
-        """The store of a shard."""
+        """Open the store of a shard."""
+        ...
+
+    def relay(self, shard: Shard) -> StatusRelay:
+        """Open the relay of a shard."""
         ...
 
     def mask_secret(self, fresh: bytes) -> bytes:
@@ -386,7 +428,7 @@ class Shelf(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections; those of its stores stay."""
+        """Close connections; those of its stores and relays stay."""
         ...
 
 

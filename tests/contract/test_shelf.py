@@ -4,56 +4,22 @@ simulation, and the ones in memory.
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Callable, Iterator
-
 import pytest
 
-from tests.simulation.line import SimulatedShelf
-from tests.simulation.redis_server import SimulatedRedis
-from tests.support.redis_cluster import ADDRESS, REAL
-from twinstream.adapters.memory import MemoryShelf
-from twinstream.adapters.redis.shelf import RedisShelf
+from tests.contract.conftest import OpenShelf
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.errors import Fenced
-from twinstream.ports import Checkpoint, Shelf
-
-Open = Callable[[str], Shelf]
-"""Opens the stores of one comparison for the owner with this token."""
+from twinstream.ports import Checkpoint
 
 
-@pytest.fixture(params=["memory", "simulated", *REAL])
-def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
-    name = f"shelf-{uuid.uuid4().hex[:8]}"
-    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic, time.time)
-    opened: list[Shelf] = []
-
-    def from_redis(token: str) -> Shelf:
-        opened.append(RedisShelf(request.getfixturevalue(ADDRESS[request.param]), name, token))
-        return opened[-1]
-
-    def from_simulation(token: str) -> Shelf:
-        return SimulatedShelf(server.execute, name, token)
-
-    yield {
-        "memory": memory.owned_by,
-        "simulated": from_simulation,
-        "redis": from_redis,
-        "cluster": from_redis,
-    }[request.param]
-    for shelf in opened:
-        shelf.close()
-
-
-def test_the_number_of_shards_is_that_of_the_first_who_begins(open_shelf: Open) -> None:
+def test_the_number_of_shards_is_that_of_the_first_who_begins(open_shelf: OpenShelf) -> None:
     one, other = open_shelf("a"), open_shelf("b")
     assert one.shards() is None
     assert [one.begin(2), other.begin(3)] == [2, 2]
     assert other.shards() == 2
 
 
-def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) -> None:
+def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: OpenShelf) -> None:
     one, other = open_shelf("a"), open_shelf("b")
     one.begin(1)
     for _ in range(2):
@@ -65,7 +31,7 @@ def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) ->
     assert one.shards() == 3
 
 
-def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> None:
+def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: OpenShelf) -> None:
     one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
     assert one.acquire()
     one.save(Checkpoint(1, None, b"head", b"body", {}))
@@ -81,7 +47,7 @@ def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> N
         store.close()
 
 
-def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: Open) -> None:
+def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: OpenShelf) -> None:
     shelf = open_shelf("a")
     places = [WHOLE, Shard(0, 2), Shard(1, 2), Shard(0, 3)]
     for sequence, place in enumerate(places, 1):
@@ -95,7 +61,7 @@ def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: Open) -> N
         store.close()
 
 
-def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
+def test_two_owners_of_a_shard_exclude_each_other(open_shelf: OpenShelf) -> None:
     one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
     assert one.acquire()
     assert not other.acquire()
@@ -105,7 +71,7 @@ def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
         store.close()
 
 
-def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: Open) -> None:
+def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: OpenShelf) -> None:
     one, other = open_shelf("a"), open_shelf("b")
     assert one.mask_secret(b"first") == b"first"
     assert other.mask_secret(b"second") == b"first"
@@ -114,7 +80,7 @@ def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: 
     assert open_shelf("c").mask_secret(b"third") == b"first"
 
 
-def test_whoever_asks_is_told_the_head_of_what_a_store_has_in_effect(open_shelf: Open) -> None:
+def test_whoever_asks_is_told_the_head_of_what_a_store_has_in_effect(open_shelf: OpenShelf) -> None:
     owner, other = (open_shelf(token).store(Shard(0, 2)) for token in "ab")
     assert other.head() == b""
     assert owner.acquire()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.simulation.line import SimulatedShelf
-from tests.simulation.redis_server import SimulatedRedis
-from tests.support.redis_cluster import ADDRESS, REAL
-from twinstream.adapters.memory import MemoryStorage, MemoryStore
+from tests.contract.conftest import OpenShelf
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Store, Stored
+from twinstream.ports import Checkpoint, CheckpointStore, Stored
 
-Open = Callable[[str], Store]
+Open = Callable[[str], CheckpointStore]
 """Opens the store of one comparison for the owner with this token."""
 
 NOTHING = Stored(None, b"", (), {})
@@ -31,26 +26,15 @@ def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: byte
     return Checkpoint(sequence, after, b"head %d" % sequence, body, divergences)
 
 
-@pytest.fixture(params=["memory", "simulated", *REAL])
-def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
-    name = f"contract-{uuid.uuid4().hex[:8]}"
-    storage, server = MemoryStorage(), SimulatedRedis(time.monotonic, time.time)
-    storage.clock = time.time
-    opened: list[Store] = []
+@pytest.fixture
+def open_store(open_shelf: OpenShelf) -> Iterator[Open]:
+    opened: list[CheckpointStore] = []
 
-    def from_memory(token: str) -> Store:
-        return MemoryStore(storage, token)
-
-    def from_redis(token: str) -> Store:
-        opened.append(RedisStore(request.getfixturevalue(ADDRESS[request.param]), name, token))
+    def opens(token: str) -> CheckpointStore:
+        opened.append(open_shelf(token).store(WHOLE))
         return opened[-1]
 
-    def from_simulation(token: str) -> Store:
-        return SimulatedShelf(server.execute, name, token).store(WHOLE)
-
-    yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis, "cluster": from_redis}[
-        request.param
-    ]
+    yield opens
     for store in opened:
         store.close()
 
@@ -59,14 +43,6 @@ def test_a_new_store_holds_nothing(open_store: Open) -> None:
     store = open_store("a")
     assert store.acquire()
     assert store.load() == NOTHING
-
-
-def test_a_store_tells_the_time_of_day_also_who_does_not_own_it(open_store: Open) -> None:
-    for store in (open_store("a"), open_store("b")):
-        before, then = store.time(), store.time()
-        assert before is not None
-        assert then is not None
-        assert 1_700_000_000 < before <= then
 
 
 def test_what_was_saved_is_loaded_by_the_next_owner(open_store: Open) -> None:
@@ -248,71 +224,6 @@ def test_an_address_that_is_none_is_refused() -> None:
         RedisStore("nonsense", "x")
 
 
-# -- what an owner tells those who stand by ----------------------------------------------------------------
-
-QUESTIONS = [f"{number:016x}" for number in range(40)]
-
-
-def test_a_bulletin_reaches_who_asks_as_long_as_its_owner_holds_the_lease(open_store: Open) -> None:
-    owner, standby = open_store("a"), open_store("b")
-    owner.acquire()
-    assert standby.ask(QUESTIONS[0]) is None
-    owner.tell(b'{"n": "\n\x00\xff"}')
-    assert standby.ask(QUESTIONS[1]) == b'{"n": "\n\x00\xff"}'
-    owner.tell(b"second")
-    assert standby.ask(QUESTIONS[2]) == b"second"
-    owner.release()
-    assert standby.ask(QUESTIONS[3]) is None
-
-
-def test_an_owner_hears_what_was_asked_last(open_store: Open) -> None:
-    owner, one, other = open_store("a"), open_store("b"), open_store("c")
-    owner.acquire()
-    assert owner.asked() == b""
-    one.ask(QUESTIONS[0])
-    other.ask(QUESTIONS[1])
-    assert owner.asked().decode().split() == [QUESTIONS[1], QUESTIONS[0]]
-    for question in QUESTIONS:
-        one.ask(question)
-    assert owner.asked().decode().split() == QUESTIONS[:-33:-1]
-
-
-def test_a_bulletin_of_one_that_was_replaced_is_neither_taken_nor_handed_out(open_store: Open) -> None:
-    first, second, standby = open_store("a"), open_store("b"), open_store("c")
-    first.acquire()
-    first.tell(b"first")
-    first.release()
-    second.acquire()
-    assert standby.ask(QUESTIONS[0]) is None
-    first.tell(b"late")
-    assert standby.ask(QUESTIONS[1]) is None
-    second.tell(b"second")
-    first.tell(b"later")
-    assert standby.ask(QUESTIONS[2]) == b"second"
-
-
-def test_one_that_stands_by_tells_nothing(open_store: Open) -> None:
-    owner, standby = open_store("a"), open_store("b")
-    owner.acquire()
-    standby.tell(b"mine")
-    owner.release()
-    standby.tell(b"mine")
-    assert owner.ask(QUESTIONS[0]) is None
-
-
-def test_an_owner_whose_lease_ended_tells_nothing_before_it_has_prolonged_it(open_store: Open) -> None:
-    owner, standby = open_store("a"), open_store("b")
-    owner.acquire()
-    owner.tell(b"before")
-    owner.release()
-    owner.tell(b"silent")
-    assert standby.ask(QUESTIONS[0]) is None
-    owner.renew(0)
-    assert standby.ask(QUESTIONS[1]) == b"before"
-    owner.tell(b"again")
-    assert standby.ask(QUESTIONS[2]) == b"again"
-
-
 def test_a_glance_tells_what_is_new_of_what_was_saved(open_store: Open) -> None:
     owner, standby = open_store("a"), open_store("b")
     assert standby.glance() == NOTHING
@@ -322,13 +233,3 @@ def test_a_glance_tells_what_is_new_of_what_was_saved(open_store: Open) -> None:
     owner.save(delta(2, 1, d2=b"two", d3=b"3"))
     assert standby.glance() == (2, b"head 2", (), {"d2": b"two", "d3": b"3"})
     assert standby.glance() == (2, b"head 2", (), {})
-
-
-def test_what_is_told_leaves_what_was_saved_as_it_is(open_store: Open) -> None:
-    owner, standby = open_store("a"), open_store("b")
-    owner.acquire()
-    owner.save(base(1, d=b"{}"))
-    standby.ask(QUESTIONS[0])
-    owner.tell(b"bulletin")
-    owner.save(delta(2, 1))
-    assert owner.load() == (2, b"head 2", (b"base", b"delta"), {"d": b"{}"})

@@ -77,7 +77,7 @@ class Live(NamedTuple):
         """All that a drill must leave as it is."""
         status = self.service.get("")
         with redis.Redis.from_url(self.redis) as client:
-            keys = {key for key in client.keys("*") if not key.endswith((b":lease", b":asked", b":bulletin"))}
+            keys = {key for key in client.keys("*") if not key.endswith((b":lease", b":bulletin"))}
         gate = self.service.get("/gate")
         progress = {
             side: [(one["position"], one["end"]) for one in parts]

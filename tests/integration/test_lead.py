@@ -13,7 +13,7 @@ from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.source import KafkaSource
-from twinstream.adapters.memory import MemoryPublisher, MemoryStorage, MemoryStore
+from twinstream.adapters.memory import MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.intake.backpressure import FULL_POLL
 from twinstream.matcher.worker import Ports, Worker
@@ -63,8 +63,9 @@ def write(kafka: Kafka, topic: str, partitions: int) -> None:
 def opened(kafka: Kafka, topics: list[str]) -> tuple[Worker, SlowAtFirst]:
     source = SlowAtFirst(kafka.brokers, f"lead-{topics[0]}", dict(zip(Side, topics, strict=True)), {})
     text = SPEC.replace("REFERENCE", topics[0]).replace("CANDIDATE", topics[1])
-    store = MemoryStore(MemoryStorage(), "one")
-    worker = Worker(loads(text), Ports(source, store, MemoryPublisher(), SystemClock()))
+    storage = MemoryStorage()
+    store, relay = MemoryStore(storage, "one"), MemoryRelay(storage, "one")
+    worker = Worker(loads(text), Ports(source, store, relay, MemoryPublisher(), SystemClock()))
     eventually(worker.start, what="the worker starts")
     return worker, source
 

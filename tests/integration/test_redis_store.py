@@ -16,13 +16,14 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
-from twinstream.adapters.redis import bulletin as redis_bulletin
 from twinstream.adapters.redis import connection as redis_connection
 from twinstream.adapters.redis import store as adapter
 from twinstream.adapters.redis.connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis.errors import sentence
+from twinstream.adapters.redis.relay import ANSWER_MS, BULLETIN_MS, PAUSE_SECONDS, REQUEST_MS, RedisRelay
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.adapters.redis.store import RedisStore
+from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import EMPTY, Checkpoint, Stored
 
@@ -382,10 +383,13 @@ def test_a_user_who_may_not_do_what_is_needed_is_told_what(own_redis: RedisServe
     assert "evalsha" in told
 
 
-def test_a_replica_is_named(own_redis: RedisServer) -> None:
+def test_a_replica_is_named_and_tells_no_time_of_its_own(own_redis: RedisServer) -> None:
+    relay = RedisShelf(own_redis.url, NAME, "other").relay(WHOLE)
     with redis.Redis.from_url(own_redis.url) as connection:
         connection.execute_command("REPLICAOF", "127.0.0.1", "1")
         assert "is a replica that takes no writes" in refused(RedisStore(own_redis.url, NAME))
+        with pytest.raises(StoreError, match="is a replica that takes no writes"):
+            relay.heard()
         connection.config_set("replica-serve-stale-data", "no")
         assert "is a replica without its primary" in refused(RedisStore(own_redis.url, NAME))
 
@@ -429,20 +433,19 @@ def test_an_owner_tells_nothing_to_a_redis_that_hangs_and_leaves_it_be_for_a_whi
 ) -> None:
     clock = _HandClock()
     monkeypatch.setattr(redis_connection, "time", clock)
-    owner, standby = RedisStore(own_redis.url, NAME), RedisStore(own_redis.url, NAME)
-    assert owner.acquire()
-    standby.ask("0" * 16)
-    assert owner.asked() == b"0" * 16
+    shelf = RedisShelf(own_redis.url, NAME, "owner")
+    store, relay = shelf.store(WHOLE), shelf.relay(WHOLE)
+    assert store.acquire()
+    assert relay.time() is not None
     own_redis.pause()
-    assert owner.asked() == b""
+    assert relay.time() is None
     own_redis.resume()
-    eventually(owner.answers, what="it answers again")
-    owner.tell(b"too early")
-    assert (owner.asked(), standby.ask("1" * 16)) == (b"", None)
-    clock.seconds = redis_bulletin.PAUSE_SECONDS
-    assert owner.asked() == b"1" * 16 + b" " + b"0" * 16
-    owner.tell(b"bulletin")
-    assert standby.ask("2" * 16) == b"bulletin"
+    eventually(store.answers, what="it answers again")
+    relay.tell(b"too early")
+    assert (relay.time(), relay.heard()) == (None, None)
+    clock.seconds = PAUSE_SECONDS
+    relay.tell(b"bulletin")
+    assert (relay.time() is not None, heard(relay)) == (True, b"bulletin")
 
 
 class _HandClock:
@@ -455,14 +458,21 @@ class _HandClock:
         return self.seconds
 
 
-def test_what_is_told_to_those_who_stand_by_does_not_last(redis_url: str, client: redis.Redis) -> None:
-    owner, standby = RedisStore(redis_url, "told"), RedisStore(redis_url, "told")
-    assert owner.acquire()
-    standby.ask("0" * 16)
-    owner.tell(b"bulletin")
-    for key in ("asked", "bulletin"):
-        assert 0 < client.pttl(f"twinstream:{{told}}:{key}") <= redis_bulletin.LASTING_MS
-    owner.release()
+def heard(relay: RedisRelay) -> bytes | None:
+    found = relay.heard()
+    return None if found is None else found.bulletin
+
+
+def test_what_is_left_in_a_relay_does_not_last(redis_url: str, client: redis.Redis) -> None:
+    shelf = RedisShelf(redis_url, "told", "owner")
+    store, relay = shelf.store(WHOLE), shelf.relay(WHOLE)
+    assert store.acquire()
+    relay.tell(b"bulletin")
+    assert relay.ask(b"request")
+    relay.answer("ticket", b"answer")
+    for key, longest in (("bulletin", BULLETIN_MS), ("request", REQUEST_MS), ("answer:ticket", ANSWER_MS)):
+        assert 0 < client.pttl(f"twinstream:{{told}}:{key}") <= longest
+    store.release()
 
 
 def test_a_glance_at_what_is_being_replaced_tells_nothing_and_the_next_one_all(

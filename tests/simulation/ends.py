@@ -11,7 +11,7 @@ from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import mask_secret
 from tests.simulation.scheduler import Scheduler
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
@@ -64,8 +64,9 @@ def undisturbed(given: Input) -> Outcome:
     broker = Broker(scheduler, given)
     for side in Side:
         broker.produce(side, len(given.rows[side]))
-    source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
-    worker = Worker(given.unlimited, Ports(source, store, publisher, clock, mask_secret))
+    source, storage = SimulatedSource(scheduler, broker, fickle=False), MemoryStorage()
+    store, relay = MemoryStore(storage, "calm"), MemoryRelay(storage, "calm")
+    worker = Worker(given.unlimited, Ports(source, store, relay, publisher, clock, mask_secret))
     assert worker.start()
     for _ in range(4):
         worker.step()
@@ -87,9 +88,8 @@ def look(world: World, number: int) -> Worker:
     shelf = SimulatedShelf(world.server.copy().execute, world.given.spec.name, "a look")
     shard = Shard(number, world.given.shards)
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
-    store = ShardStore(shelf, shard)
-    worker = Worker(
-        world.given.spec, Ports(source, store, MemoryPublisher(), ManualClock(), mask_secret), shard
-    )
+    store, relay = ShardStore(shelf, shard), MemoryRelay(MemoryStorage(), "a look")
+    ports = Ports(source, store, relay, MemoryPublisher(), ManualClock(), mask_secret)
+    worker = Worker(world.given.spec, ports, shard)
     worker.start()
     return worker

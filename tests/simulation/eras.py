@@ -14,7 +14,7 @@ from tests.simulation.anew import Asked, begun
 from tests.simulation.ends import Outcome, undisturbed
 from tests.simulation.expected import surprises
 from tests.simulation.inputs import Input
-from twinstream.status.comparison import ComparisonStatus, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import ComparisonStatus, ResetRefused, ResetRequest
 
 
 class Eras:
@@ -58,12 +58,14 @@ class Eras:
         """A process has loaded what is stored, which knew of so many at least."""
         self._known[token] = resets
 
-    def heard(self, service: object, said: Reset | ResetRefused) -> None:
-        """A service is told what came of a request."""
-        if isinstance(said, Reset):
-            self.heard_of[service] = self.stored
-        elif not said.open:
-            self._refused.add(said.id)
+    def begun_anew(self, service: object) -> None:
+        """A service is told that the comparison has begun anew."""
+        self.heard_of[service] = self.stored
+
+    def refused(self, refusal: ResetRefused) -> None:
+        """A request is refused, or nobody knows."""
+        if not refusal.open:
+            self._refused.add(refusal.id)
 
     def check(self, token: str, status: ComparisonStatus) -> None:
         """A process that compares says how things stand."""

@@ -24,7 +24,7 @@ _PLAIN = frozenset(
 
 def drawn(scheduler: Scheduler, weather: Weather, port: str, method: str) -> str | None:
     """What becomes of one call; None where it goes through."""
-    if port == "store" or method == "close" or not weather.disturbs_calls:
+    if port in ("store", "relay") or method == "close" or not weather.disturbs_calls:
         return None
     left = scheduler.random.random() / _share(method)
     for fate, chance in _fates(weather, port, method):

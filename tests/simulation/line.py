@@ -15,6 +15,7 @@ from redis import DriverInfo
 from redis.connection import Connection
 
 from twinstream.adapters.redis.connection import RedisConnection
+from twinstream.adapters.redis.relay import RedisRelay
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.arrivals.sharding import Shard
@@ -86,6 +87,12 @@ class SimulatedShelf(RedisShelf):
         """The store of a shard."""
         store = super().store(shard)
         store.__class__ = self.kind
-        store._bulletins._line._monotonic = self._monotonic
         plugged(store._connection, self._carry)
         return store
+
+    def relay(self, shard: Shard) -> RedisRelay:
+        """The relay of a shard."""
+        relay = super().relay(shard)
+        relay._line._monotonic = self._monotonic
+        plugged(relay._connection, self._carry)
+        return relay

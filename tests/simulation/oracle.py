@@ -19,13 +19,13 @@ from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import APART_SECONDS
 from twinstream.ports import Positions
+from twinstream.processes.standby import RELAYED
 from twinstream.status.common import Sides
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
     Hole,
     Publication,
-    Relayed,
     Reset,
     ResetRefused,
     ShardStatus,
@@ -120,17 +120,22 @@ class Oracle:
     def published(self, process: Process, publication: Publication) -> None:
         """A process says something."""
         match publication:
+            case ShardStatus(status=status) if RELAYED in status.health.reasons:
+                self._check_relayed(process, status)
             case ShardStatus(status=status):
                 self._check(process, status)
             case ComparisonStatus():
                 self._check(process, publication)
-            case Relayed(said=said):
-                self._check_relayed(process, said.status)
             case DivergenceReport(provisional=False):
                 self._check_final(process, publication)
-            case Reset() | ResetRefused():
-                self._world.scheduler.note(f"  {process.token} answers {publication}")
-                self.eras.heard(process.matcher.service, publication)
+            case Reset():
+                self._world.scheduler.note(f"  {process.token} says {publication}")
+                self.eras.begun_anew(process.matcher.service)
+
+    def refused(self, process: Process, refusal: ResetRefused) -> None:
+        """A process does not begin anew, though it was asked to."""
+        self._world.scheduler.note(f"  {process.token} answers {refusal}")
+        self.eras.refused(refusal)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
         who = process.matcher.service, process.shard.number

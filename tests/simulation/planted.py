@@ -25,8 +25,7 @@ from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Checkpoint, Gap, Stored
 from twinstream.spec.file.model import Spec
-from twinstream.starting.reset_model import Resets
-from twinstream.status.comparison import ResetRequest
+from twinstream.starting.reset_model import PendingReset, Resets
 
 
 class CommitsApart(Worker):
@@ -183,9 +182,9 @@ class CountsOn(Worker):
         super().__init__(*ports, **more)
         self._ended = ended
 
-    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+    def begin_anew(self) -> bool:
         accounts = self.comparison.ledger.accounts
-        if not super().begin_anew(request):
+        if not super().begin_anew():
             return False
         self._ended.append(accounts)
         return True
@@ -213,9 +212,9 @@ class StaysFull(Worker):
         super().__init__(*ports, **more)
         self._full = full
 
-    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+    def begin_anew(self) -> bool:
         reached = [hole.reason for hole in self.comparison.holes if "was reached" in hole.reason]
-        if not super().begin_anew(request):
+        if not super().begin_anew():
             return False
         self._full.extend(reached)
         return True
@@ -261,16 +260,19 @@ class ForgetsWhereItBegan(Worker):
 class TakesItTwice(Worker):
     """A reset that was asked for is made once more, since nobody looks whether it was."""
 
-    def __init__(self, made: list[ResetRequest], *ports: Any, **more: Any) -> None:
+    def __init__(self, made: list[PendingReset], *ports: Any, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._made = made
+        self._made, self._looks = made, self._reset_commit.look
+        self._reset_commit.look = self._look_again  # type: ignore[method-assign]
 
-    def begin_anew(self, request: ResetRequest | None = None) -> bool:
-        if request is not None:
-            self._made.append(request)
-        elif self._made and any(reset.id == self._made[-1].id for reset in self._resets.records):
-            self._reset_commit._desk.take(self._made.pop())
-        return super().begin_anew(request)
+    def _look_again(self) -> None:
+        self._looks()
+        commit, records = self._reset_commit, {reset.id for reset in self._resets.records}
+        if commit._wish is not None and commit._wish not in self._made:
+            self._made.append(commit._wish)
+        elif commit._wish is None and self._made and self._made[-1].request.id in records:
+            commit._wish = self._made.pop()
+            commit._known = lambda *_: None  # type: ignore[method-assign]
 
 
 def _incautious(spec: Spec, ports: Ports, shard: Shard, _: Caution) -> Worker:

@@ -7,7 +7,6 @@ wherever it is paused inside a call into a port, or a command to the store. All 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,21 +16,20 @@ from greenlet import greenlet
 
 from tests.simulation import fates
 from tests.simulation.streams import POISON
+from tests.support.workers import OUTCOME
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.intake.falls import Caution
 from twinstream.matcher.shard_resets import UNSURE
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.ports import Clock, Publisher, Source, Store
+from twinstream.ports import CheckpointStore, Clock, Publisher, Source, StatusRelay
 from twinstream.spec.file.model import Spec
 from twinstream.status.comparison import (
     ComparisonStatus,
     Publication,
-    Relayed,
     Reset,
     ResetRefused,
-    ResetRequest,
     ShardStatus,
 )
 
@@ -79,7 +77,6 @@ class Process:
         self.over: str | None = None
         self.said: ComparisonStatus | None = None
         self.losses_before = world.oracle.losses
-        self._asked: deque[ResetRequest] = deque()
         self._unsure = False
         self._deaf = 0
         self._store_set_by: float | None = None
@@ -99,18 +96,9 @@ class Process:
             self._greenlet.throw(Crash)
         self.over = self.over or "killed"
 
-    def ask(self, request: ResetRequest) -> None:
-        """Somebody wants the comparison to begin anew."""
-        self._asked.append(request)
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether it has not looked yet at what somebody wants."""
-        return bool(self._asked)
-
     def _live(self) -> None:
         try:
-            while self._worker().run(self._stopping, self._next_asked):
+            while self._worker().run(self._stopping):
                 self._scheduler.note(f"{self.token} begins anew")
                 self._caution = self._caution._replace(left_out=())
             self.over = "stopped"
@@ -128,22 +116,16 @@ class Process:
         # Each process's own view, so that a type checker still holds the ports against the worker's needs.
         held = self._world.store(self.shard, self.token, self._carry)
         source: Source = Watched(self, "source", self._world.source(self.shard))
-        store: Store = Watched(self, "store", held)
+        store: CheckpointStore = Watched(self, "store", held)
+        shelf = self._world.shelf(self.token, self._carry)
+        relay: StatusRelay = Watched(self, "relay", shelf.relay(self.shard))
         publisher: Publisher = Watched(self, "publisher", self)
         clock: Clock = self.matcher.service.clock
-        ports = Ports(source, store, publisher, clock, mask_secret, bulletins=store, shards=held)
+        ports = Ports(source, store, relay, publisher, clock, mask_secret, shards=held)
         worker = self._world.make(self._world.given.spec, ports, self.shard, self._caution)
         if self._world.given.poisoned:
             worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
         return worker
-
-    def _next_asked(self) -> ResetRequest | None:
-        if not self._asked:
-            return None
-        self._scheduler.now += (
-            0.001  # No two comparisons begin at the same time: that is what tells them apart.
-        )
-        return self._asked.popleft()
 
     def _stopping(self, seconds: float) -> bool:
         self.wakes_at = self._scheduler.now + seconds
@@ -158,10 +140,6 @@ class Process:
         if isinstance(publication, ComparisonStatus | ShardStatus):
             status = publication.status if isinstance(publication, ShardStatus) else publication
             self.said = status
-        if isinstance(publication, Relayed):
-            self.said = publication.said.status
-        if isinstance(publication, ResetRefused):
-            self._unsure = self._unsure or publication.open
         if isinstance(publication, Reset):
             self.matcher.begun_anew()
         self._world.oracle.published(self, publication)
@@ -184,12 +162,22 @@ class Process:
             self._scheduler.note(f"{self.token}: {port} {method}: {fate}")
             return self._disturbed(fate, port, call, args)
         resets = self._world.oracle.eras.stored
+        if port == "relay" and method == "answer":
+            self._answer(OUTCOME.validate_json(args[1]))
         result = call(*args)
         if port == "store" and method == "load":
             self._world.oracle.loaded(self, min(resets, self._world.oracle.eras.stored))
-        if port == "store" and method == "time" and result is not None:
+        if port == "relay" and method == "time" and result is not None:
             self._store_set_by = self._world.store_clock.set_by
+        if port == "relay" and method == "take" and result is not None:
+            self._scheduler.now += 0.001  # Two comparisons are told apart by the time at which they begin.
         return result
+
+    def _answer(self, outcome: Reset | ResetRefused) -> None:
+        """It tells who asked for a reset what came of it."""
+        if isinstance(outcome, ResetRefused):
+            self._unsure = self._unsure or outcome.open
+            self._world.oracle.refused(self, outcome)
 
     @property
     def apart(self) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import lupa.lua51 as lua
@@ -65,8 +66,11 @@ class SimulatedRedis:
     def _get(self, key: bytes) -> Value | None:
         return self._held(key)
 
-    def _set(self, key: bytes, value: bytes, *lasting: bytes) -> str:
-        ends = self._now() + int(lasting[1]) / 1000 if lasting else None
+    def _set(self, key: bytes, value: bytes, *options: bytes) -> str | None:
+        if b"NX" in options and self._held(key) is not None:
+            return None
+        lasting = dict(pairwise(options)).get(b"PX")
+        ends = None if lasting is None else self._now() + int(lasting) / 1000
         self.data[key] = (value, ends)
         return "OK"
 
@@ -145,6 +149,8 @@ class SimulatedRedis:
 
     def _call(self, *command: Any) -> Any:
         answer = self.execute(*(part if isinstance(part, bytes) else b"%d" % part for part in command))
+        if isinstance(answer, list):
+            return _LUA.table_from(answer)
         return False if answer is None else answer
 
     # -- the server itself ---------------------------------------------------------------------------------

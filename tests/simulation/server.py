@@ -14,17 +14,19 @@ import redis
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
-from twinstream.adapters.redis import bulletin as redis_bulletin
+from twinstream.adapters.redis import relay as redis_relay
 from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.checkpoints import format as checkpoint
 
 NAMES = {
     text.encode(): name.lower().replace("_", " ")
-    for scripts in (redis_scripts, redis_bulletin)
+    for scripts in (redis_relay, redis_scripts)
     for name, text in vars(scripts).items()
     if name.isupper() and not name.startswith("_") and isinstance(text, str)
 }
 """What the scripts are called."""
+RELAYED = {"tell", "take"}
+"""Writes that come so often that a fail-over which forgot some of them alone would be of no interest."""
 KEPT = 60
 AWAY_SECONDS = 2.0
 """How long a call hangs that nobody answers."""
@@ -107,6 +109,12 @@ class Server:
         kept = {key: held for key, held in self.redis.data.items() if not key.endswith(b":lease")}
         return SimulatedRedis(lambda: 0.0, lambda: 0.0, kept)
 
+    def is_asked(self) -> bool:
+        """Whether a reset is asked for that nobody has taken."""
+        return any(
+            key.endswith(b":request") and self.redis.execute(b"EXISTS", key) for key in self.redis.data
+        )
+
     def holds_something(self) -> bool:
         """Whether any checkpoint was saved."""
         return bool(_manifests(self.redis.data))
@@ -137,8 +145,9 @@ class Server:
         after = self.redis.data
         if after == before:
             return
-        self._past.append(_Moment(before, dict(self._owners)))
-        del self._past[:-KEPT]
+        if name not in RELAYED:
+            self._past.append(_Moment(before, dict(self._owners)))
+            del self._past[:-KEPT]
         if name == "acquire":
             self._owners[command[3]] = token
         manifests, earlier = _manifests(after), _manifests(before)

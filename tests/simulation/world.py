@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -22,6 +23,7 @@ from tests.simulation.server import Alter, Server
 from tests.simulation.services import Service
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
+from twinstream.errors import StoreError
 from twinstream.matcher.worker import Worker
 from twinstream.processes.shards import ShardStore
 
@@ -173,15 +175,15 @@ class World:
             service.start()
 
     def _reset(self) -> None:
-        """Somebody asks a process to begin the comparison anew: mostly the one that can."""
-        processes = list(self._processes())
-        owners = [process for process in processes if process.owns and not process.shard.number]
-        if not processes:
+        """Somebody asks the owner to begin the comparison anew, if the store is there."""
+        if not any(self._processes()):
             return
-        process = self.scheduler.one_of(owners if owners and self.scheduler.chance(0.8) else processes)
         written = [self.broker.written(side) for side in Side]
         topics = anew.Topics(written, stay=not self._created_anew, whole=self._whole)
-        process.ask(self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics)))
+        request = self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics))
+        shelf = self.shelf("somebody", lambda *command: self.server.execute("somebody", *command))
+        with suppress(StoreError):
+            shelf.relay(Shard(0, self.given.shards)).ask(request.model_dump_json().encode())
 
     # -- what goes wrong -----------------------------------------------------------------------------------
 
@@ -296,7 +298,7 @@ class World:
         owners = [service for service in self._running for process in service.processes if process.owns]
         if len(owners) != shards:
             return f"{len(owners)} processes own a part of the comparison, which has {shards}"
-        if any(process.is_asked for service in self._running for process in service.processes):
+        if self.server.is_asked():
             return "a reset was asked for"
         return self.oracle.unsettled(owners[0]) or self._disagreed(owners[0])
 

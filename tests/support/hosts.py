@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.support.workers import SPEC
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
+from twinstream.adapters.memory import (
+    ManualClock,
+    MemoryPublisher,
+    MemoryRelay,
+    MemoryShelf,
+    MemorySource,
+    MemoryStorage,
+    MemoryStore,
+)
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.api.state.expectation import Expectation
+from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.spec.load import digest, loads
@@ -33,8 +42,8 @@ class Host:
 
     def renew(self, hosts: Hosts) -> None:
         """A new worker in the same process."""
-        source, store, publisher = hosts.source.reader(), self.store, self.publisher
-        ports = Ports(source, store, publisher, self.clock, bulletins=store)
+        relay = MemoryRelay(hosts.storage, self._where)
+        ports = Ports(hosts.source.reader(), self.store, relay, self.publisher, self.clock)
         self.worker = Worker(self._spec, ports, where=self._where)
         self.owns = False
 
@@ -68,12 +77,21 @@ class Host:
 
 @dataclass
 class Hosts:
-    """The hosts, the topics, the store, and how much time has passed."""
+    """The hosts, the topics, the stores, and how much time has passed. `skew`: the store's clock is wrong."""
 
     source: MemorySource = field(default_factory=MemorySource)
-    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    shelf: MemoryShelf = field(default_factory=MemoryShelf)
     all: list[Host] = field(default_factory=list)
     passed: float = 0.0
+    skew: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.storage.clock = lambda: START + self.passed + self.skew
+
+    @property
+    def storage(self) -> MemoryStorage:
+        """What the store of the comparison holds."""
+        return self.shelf.storage(WHOLE)
 
     def add(self, spec: str = SPEC, skew: float = 0.0) -> Host:
         """One more host."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.support.team import Team, write_all
+from tests.support.workers import answers
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.core.events import Side
@@ -99,20 +100,15 @@ class Players:
 
     def reset(self, start: Any = None) -> Reset | ResetRefused | None:
         """Ask for one; what came of it, None while it is waited for."""
-        return self._reset(request(start))
+        self.team.ask(request(start))
+        return self.wait()
 
     def wait(self) -> Reset | ResetRefused | None:
         """Go on with one that is waited for."""
-        return self._reset(None)
-
-    def _reset(self, asked: ResetRequest | None) -> Reset | ResetRefused | None:
-        self.hear()
-        done = self.working[0].begin_anew(asked)
-        said = self.team.publishers[0].published
-        answer = next((one for one in said if isinstance(one, Reset | ResetRefused)), None)
-        if done:
+        self.team.first.answers.clear()
+        if self.working[0].begin_anew():
             self._leaves(0)
-        return answer
+        return next(iter(answers(self.team.first)), None)
 
 
 def playing(shards: int = 2) -> Players:

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from tests.support.workers import SPEC
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
+from tests.support.workers import SPEC, ask
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource, MemoryStorage
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.api.state.expectation import Expectation
@@ -16,12 +16,13 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
 from twinstream.intake.falls import Caution, FallenStretch, Trail
+from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.load import digest, loads
-from twinstream.status.comparison import ComparisonStatus, ShardStatus, Version
+from twinstream.status.comparison import ComparisonStatus, ResetRequest, ShardStatus, Version
 
 BEATS = 6
 """So often each of them says how it stands."""
@@ -52,14 +53,22 @@ class Team:
         spec, shard = loads(self.spec), Shard(number, self.shards)
         self.tokens[number] = token or f"{self.host}-{self.starts}"
         shelf = self.shelf.owned_by(self.tokens[number])
-        store = ShardStore(shelf, shard)
+        store, relay = ShardStore(shelf, shard), shelf.relay(shard)
         self.publishers[number] = MemoryPublisher()
         source = self.source.reader()
         mask_secret = store.mask_secret if secret is None else lambda: secret
-        ports = Ports(
-            source, store, self.publishers[number], self.clock, mask_secret, bulletins=store, shards=store
-        )
+        ports = Ports(source, store, relay, self.publishers[number], self.clock, mask_secret, shards=store)
         return Worker(spec, ports, shard, Caution(Trail(), self.left_out))
+
+    @property
+    def first(self) -> MemoryStorage:
+        """What the store of the first shard holds."""
+        return self.shelf.storage(Shard(0, self.shards))
+
+    def ask(self, request: ResetRequest) -> None:
+        """Leave a request for the owner of the first shard, who looks for it once a second."""
+        self.clock.advance(TAKE_SECONDS)
+        ask(self.first, request)
 
     def started(self) -> list[Worker]:
         """All workers, at work."""

@@ -5,15 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import orjson
+from pydantic import TypeAdapter
 
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
+from twinstream.adapters.memory import (
+    ManualClock,
+    MemoryPublisher,
+    MemoryRelay,
+    MemorySource,
+    MemoryStorage,
+    MemoryStore,
+)
 from twinstream.core.events import Side
 from twinstream.explain.masking import fresh_secret
 from twinstream.intake.falls import Caution
+from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
+from twinstream.ports import CheckpointStore
 from twinstream.spec.load import loads
-from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
+from twinstream.status.comparison import (
+    ComparisonStatus,
+    DivergenceReport,
+    Reset,
+    ResetRefused,
+    ResetRequest,
+    Withdrawn,
+)
 
 SPEC = """
 version: 1
@@ -24,6 +41,7 @@ order: {per_key: [k]}
 show: [k, n]
 evidence: {matched: 1, seconds: 0}
 """
+OUTCOME: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
 
 
 @dataclass
@@ -42,10 +60,14 @@ class Bench:
     def worker(self) -> Worker:
         """A new worker, as after a start of the process."""
         self.workers += 1
-        store = MemoryStore(self.storage, f"worker-{self.workers}")
-        secret, recall = lambda: self.secret, self.source.recall
-        ports = Ports(self.source, store, self.publisher, self.clock, secret, recall)
+        ports = self.ports(MemoryStore(self.storage, f"worker-{self.workers}"))
         return Worker(loads(self.spec), ports, caution=self.caution)
+
+    def ports(self, store: CheckpointStore) -> Ports:
+        """The ports of a worker on this store."""
+        relay = MemoryRelay(self.storage, f"worker-{self.workers}")
+        secret, recall = lambda: self.secret, self.source.recall
+        return Ports(self.source, store, relay, self.publisher, self.clock, secret, recall)
 
     def started(self) -> Worker:
         """A worker that owns the comparison."""
@@ -60,6 +82,12 @@ class Bench:
             if report.provisional:
                 self.publisher.publish(Withdrawn(id=report.id, comparison=report.comparison))
         return self.started()
+
+    def reset(self, worker: Worker, request: ResetRequest) -> bool:
+        """Ask for a reset, and have a worker look for it; returns whether it took effect at once."""
+        self.clock.advance(TAKE_SECONDS)
+        ask(self.storage, request)
+        return worker.begin_anew()
 
     def write(self, side: Side, *events: tuple[object, int], at_ms: int = 0) -> None:
         """Write events (k, n) to a side."""
@@ -97,3 +125,13 @@ class Bench:
             elif isinstance(publication, Withdrawn):
                 found.pop(publication.id, None)
         return found
+
+
+def ask(storage: MemoryStorage, request: ResetRequest) -> None:
+    """Leave a request for the owner."""
+    assert MemoryRelay(storage, "").ask(request.model_dump_json().encode()), "no other one waits"
+
+
+def answers(storage: MemoryStorage) -> list[Reset | ResetRefused]:
+    """What the owner has answered, the last one last."""
+    return [OUTCOME.validate_json(text) for text in storage.answers.values()]

@@ -2,12 +2,12 @@
 
     b"TWINSTREAM" | format version (1 byte) | checksum (4 bytes) | zstd frame of `columns.pack`
 
-A head, a base and a delta are written alike. The checksum is the CRC-32 of the frame, and tells damage before
-anything is read. Format 1 was that of a state with another structure, and is refused.
+A head, a base and a delta have the same form. The checksum is the CRC-32 of the frame; it shows damage before
+anything is read. Format 1 held a state with another structure, and is refused.
 
 The steps of a checkpoint, in this order, so that a crash between any two loses nothing:
 
-1. what was fed up to now is explained and closed (`Comparison.review`);
+1. the events fed up to now are explained and closed (`Comparison.review`);
 2. state and positions are taken in one snapshot: they describe the same moment;
 3. both take effect in one step of the store, which refuses it to anyone but the owner;
 4. only then is a new DIVERGED published.
@@ -42,7 +42,7 @@ def encode(state: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """The state that `encode` was given. Raises CheckpointError where it is newer or damaged."""
+    """The state that was given to `encode`. Raises CheckpointError if it is newer or damaged."""
     if not data.startswith(MAGIC) or len(data) == len(MAGIC):
         raise CheckpointError("the stored state is not a Twinstream checkpoint")
     found = data[len(MAGIC)]

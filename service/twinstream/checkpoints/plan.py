@@ -1,12 +1,12 @@
 """Plans which saves are bases and which are deltas, and when a sweep replaces the base.
 
-A base holds everything, a delta what changed since the checkpoint before it. Who restores reads the base and
-all deltas behind it; so they must not become too many, nor too large. A new base would stop the matcher for a
-second or two where a million events wait. Instead a *sweep* begins: each delta has, beside the changes, some
-more of the events that were held when it began. With the delta that has the last of them, all bodies from
-before the sweep go out of the checkpoint.
+A base holds everything, a delta the changes since the checkpoint before it. A restart reads the base and all
+deltas after it, so they must not become too many or too large. With a million unmatched events, writing a new
+base would stop the matcher for a second or two. Instead a *sweep* begins: besides the changes, each delta
+holds some of the events that were there when the sweep began. The delta with the last of them removes all
+bodies from before the sweep from the checkpoint.
 
-A base is written at the start, and after a save of which it is not known whether it took effect.
+A base is written at the start, and after a save if it is unknown whether that took effect.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 MOST_DELTAS = 60
 SWEPT_EVENTS = 10_000
-"""Changes and events of a sweep that one delta has of each side: about 20 ms of work for both."""
+"""The most changes and swept events of each side in one delta: about 20 ms of work for both."""
 
 
 class SavePlan(NamedTuple):
-    """How the next save is made: as a delta on `after` (None: as a base), in a sweep, as the first of it."""
+    """The next save: a delta on `after` (None: a base); whether in a sweep, and whether as its first."""
 
     after: int | None
     sweeping: bool = False
@@ -27,7 +27,7 @@ class SavePlan(NamedTuple):
 
 
 class SavePlanner:
-    """The bodies of the checkpoint in effect, as far as it is known which is.
+    """The bodies of the checkpoint in effect, as far as it is known which one that is.
 
     >>> planner = SavePlanner()
     >>> planner.begin()
@@ -48,23 +48,23 @@ class SavePlanner:
         self._swept = False
 
     def begin(self) -> SavePlan:
-        """How the next save is made; the one after it is a base until `saved` tells that it took effect."""
+        """Plan the next save; the one after it is a base unless `saved` reports that this one took effect."""
         self._after, self._last = self._last, None
         if self._after is None:
             return self.begin_base()
         return SavePlan(self._after, self._before_sweep is not None, self._before_sweep == len(self._sizes))
 
     def begin_base(self) -> SavePlan:
-        """The next save is a base."""
+        """Make the next save a base."""
         self._after = self._last = self._before_sweep = None
         return SavePlan(None)
 
     def dropping(self, *, swept: bool) -> int:
-        """How many bodies go out with the save that was begun; `swept`: it has the last of a sweep."""
+        """The number of bodies that the present save removes; `swept`: it has the last events of a sweep."""
         return (self._before_sweep or 0) if swept else 0
 
     def saved(self, sequence: int, size: int, dropped: int = 0) -> None:
-        """The save that was begun took effect under this number, with so many bytes."""
+        """Record that the present save took effect, with this sequence number and size in bytes."""
         self._last = sequence
         if self._after is None:
             self._sizes = []
@@ -76,12 +76,12 @@ class SavePlanner:
             self._base_bytes, self._base_bodies = sum(self._sizes), len(self._sizes)
 
     def grown(self) -> bool:
-        """Whether a sweep is due: what came since the last one is as large as all else, or in many parts."""
+        """Whether a sweep is due: the bodies since the last one are as large as the others, or many."""
         if self._before_sweep is not None:
             return False
         more = len(self._sizes) - self._base_bodies
         return more >= self._most_deltas or sum(self._sizes) > 2 * self._base_bytes
 
     def begin_sweep(self) -> None:
-        """A sweep begins behind the last save."""
+        """Begin a sweep after the last save."""
         self._before_sweep = len(self._sizes)

@@ -1,7 +1,7 @@
 """Writes the state of a comparison to its store: once a second the changes, else all of it.
 
-A store that is away is no reason to stop: `trouble` says what is wrong and since when, and what was not saved
-is saved when it is back. Only a store that another owner has taken over ends the work (`Fenced`).
+If the store is away, matching continues: `trouble` says what is wrong and since when, and the next save after
+that holds all changes. Only a store that another owner has taken over ends the work (`Fenced`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twinstream.checkpoints.plan import SWEPT_EVENTS, SavePlan, SavePlanner
 from twinstream.core.comparison import Comparison
 from twinstream.core.state import snapshot
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Clock, Store
+from twinstream.ports import Checkpoint, CheckpointStore, Clock
 from twinstream.reporting.divergences import Reports
 from twinstream.status.comparison import CheckpointInfo
 
@@ -27,10 +27,10 @@ log = structlog.get_logger()
 class CheckpointWriter:
     """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
 
-    `waited_seconds` is for how long the last call waited that the store did not answer.
+    `waited_seconds` is the time that the last failed call waited for the store.
     """
 
-    def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
+    def __init__(self, name: str, store: CheckpointStore, reports: Reports, clock: Clock) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
         self._journal = SavePlanner()
         self._attempt = 0
@@ -41,14 +41,14 @@ class CheckpointWriter:
         self.trouble: str | None = None
 
     def adopt(self, sequence: int) -> None:
-        """A checkpoint of this number is in effect."""
+        """Continue from a checkpoint that is in effect."""
         self.sequence = self._attempt = sequence
 
     def may_try(self) -> bool:
-        """Whether it is of use to call the store now: one that is away is asked first if it answers at all.
+        """Whether to call the store now. If it is in trouble, this asks first whether it answers at all.
 
-        That takes a moment, where a call to a store that hangs takes its time-out. For one that never answers
-        at once a call is tried every `LONGEST_UNTRIED_SECONDS` all the same.
+        That takes a moment, while a call to a store that hangs takes its whole time-out. A store that never
+        answers at once is nevertheless called every `LONGEST_UNTRIED_SECONDS`.
         """
         if self.trouble is None or self._clock.monotonic() - self._asked_at >= LONGEST_UNTRIED_SECONDS:
             return True
@@ -58,11 +58,11 @@ class CheckpointWriter:
             return False
 
     def awaits_save(self, comparison: Comparison) -> bool:
-        """Whether a save makes a report final, or has one that is not saved yet."""
+        """Whether a save would make a report final, or save one for the first time."""
         return bool(self._reports.unsaved) or self._reports.awaits(comparison.proven.doubted)
 
     def renewed(self) -> bool:
-        """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
+        """Prolong the lease; returns False if the store has lost the checkpoint. Raises Fenced."""
         self._asked_at = self._clock.monotonic()
         try:
             kept = self._store.renew(self.sequence)
@@ -75,7 +75,7 @@ class CheckpointWriter:
         return kept
 
     def save(self, head: dict[str, Any], comparison: Comparison) -> CheckpointInfo | None:
-        """Save the comparison, with `head` for all else; None where the store is away. Raises Fenced."""
+        """Save the comparison, with `head` for everything else; None if the store is away. Raises Fenced."""
         self._asked_at = started = self._clock.monotonic()
         try:
             size = self._write(self._journal.begin(), checkpoint.encode(head), comparison)
@@ -96,17 +96,17 @@ class CheckpointWriter:
         )
 
     def begin_anew(self, head: bytes) -> None:
-        """Put `head` and nothing else in the place of all that was saved, in one step.
+        """Replace everything that was saved by `head` alone, in one step.
 
-        Raises StoreError; but for Fenced it is open then whether it took effect, and no more may be saved
-        under this owner.
+        Raises StoreError. Then, unless it is Fenced, nobody knows whether it took effect, and this owner may
+        save nothing more.
         """
         self._attempt += 1
         self._asked_at = self._clock.monotonic()
         self._store.save(Checkpoint(self._attempt, None, head, checkpoint.encode({}), {}, anew=True))
 
     def _measured(self) -> int | None:
-        """What is kept in the store, if it tells: nothing hangs on it."""
+        """The size of the comparison in the store, if known; it is only shown."""
         try:
             self._store_bytes = self._store.memory_bytes()
         except Fenced:
@@ -116,7 +116,7 @@ class CheckpointWriter:
         return self._store_bytes
 
     def _write(self, plan: SavePlan, head: bytes, comparison: Comparison) -> int:
-        """Save what changed since a checkpoint, or everything; the bytes that were written."""
+        """Save the changes since a checkpoint, or everything; returns the number of bytes."""
         if plan.after is None:
             return self._write_base(head, comparison)
         try:
@@ -160,7 +160,7 @@ class CheckpointWriter:
             log.info("store is back", comparison=self._name)
 
     def note_trouble(self, reason: str) -> None:
-        """What is wrong with the store, in a sentence."""
+        """Note what is wrong with the store, as a sentence."""
         self.waited_seconds = self._clock.monotonic() - self._asked_at
         if self.trouble is None:
             self.trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"

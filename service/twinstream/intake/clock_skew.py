@@ -26,10 +26,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from twinstream.ports import Clock, Store
+from twinstream.ports import Clock, StatusRelay
 
-ASK_SECONDS = 10.0
-"""The interval of asking the store. In between, its clock advances with the monotonic one."""
 APART_SECONDS = 30.0
 """Far above the difference of synchronised hosts, and a tenth of the staleness that may pass."""
 ANOTHER_UNIT_SECONDS = 366 * 86_400.0
@@ -73,17 +71,14 @@ class ClockSkew:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._told: _Told | None = None
-        self._ask_at = float("-inf")
 
-    def ask(self, store: Store) -> None:
-        """Ask the store for the time once in a while; if it does not answer, its last answer still counts."""
+    def ask(self, relay: StatusRelay) -> float | None:
+        """Ask the store for the time, and return it; if it does not answer, its last answer still counts."""
         asked_at = self._clock.monotonic()
-        if asked_at < self._ask_at:
-            return
-        self._ask_at = asked_at + ASK_SECONDS
-        seconds = store.time()
+        seconds = relay.time()
         if seconds is not None:
             self._told = _Told(seconds, asked_at, self._clock.monotonic())
+        return seconds
 
     def moment_of(self, kafka_ms: int, stamps: Iterable[OldestStamp]) -> float:
         """The monotonic time at which the latest of the clocks showed this Kafka time."""

@@ -1,53 +1,74 @@
 """Resets a comparison for the worker that owns it: from the request to the step that takes effect.
 
-That step is a checkpoint of its own store; where several share the comparison, shard 0 takes it, and the
-others follow (see `shard_resets`). It happens, or it does not; and whoever asked is told which, or that
-nobody knows.
+Requests come through the relay. The step is a checkpoint in the worker's own store; if several workers share
+the comparison, shard 0 makes it, and the others follow (see `shard_resets`). It takes effect or it does not,
+and the outcome goes back through the relay: the record, a refusal, or that nobody knows.
 """
 
 from __future__ import annotations
 
 import structlog
+from pydantic import ValidationError
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.ports import Clock, Publisher, Source
+from twinstream.ports import Clock, Source, StatusRelay
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.starting.reset_model import ResetDesk, Resets, reset_of
-from twinstream.status.comparison import ResetRequest
+from twinstream.starting.reset_model import PATIENCE_SECONDS, PendingReset, Resets, ResetStarts, reset_of
+from twinstream.starting.start import Unsafe
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
+
+TAKE_SECONDS = 1.0
 
 log = structlog.get_logger()
 
 
 class ResetCommit:
-    """Resets of a comparison."""
+    """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay."""
 
-    def __init__(self, spec: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard) -> None:
+    def __init__(self, spec: Spec, source: Source, relay: StatusRelay, clock: Clock, shard: Shard) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
-        self._shard, self._publisher = shard, publisher
-        self._desk = ResetDesk(spec, source, publisher, clock, shard)
+        self._shard, self._relay = shard, relay
+        self._starts = ResetStarts(spec, source, clock, shard)
+        self._wish: PendingReset | None = None
+        self._answered = ""
+        self._next_look = 0.0
 
-    def take(
-        self, request: ResetRequest | None, run: ComparisonRun, resets: Resets, writer: CheckpointWriter
-    ) -> Resets | None:
-        """The resets with one more, if one is asked for, now or before, and has just taken effect.
+    def look(self) -> None:
+        """Take the request that waits in the relay, once a second; only shard 0, if it is the owner."""
+        if self._shard.number or self._wish is not None or self._clock.monotonic() < self._next_look:
+            return
+        self._next_look = self._clock.monotonic() + TAKE_SECONDS
+        asked = self._relay.take()
+        if asked is None or asked.ticket == self._answered:  # A fail-over may bring back what was taken.
+            return
+        try:
+            request = ResetRequest.model_validate_json(asked.request)
+        except ValidationError:
+            return  # It is of another version: its sender gets no answer, as if nobody had done it.
+        self._wish = PendingReset(asked.ticket, request, self._clock.monotonic() + PATIENCE_SECONDS)
 
-        Where it cannot be, that is published and nothing has changed; where it has taken effect before, and
-        is asked for again, its record is. Raises StoreError where nobody knows whether it took effect.
+    def take(self, run: ComparisonRun, resets: Resets, writer: CheckpointWriter) -> Resets | None:
+        """The resets with one more, if one is wished for and has just taken effect.
+
+        If it cannot be made, that is the answer, and nothing has changed; if it has taken effect before, the
+        answer is its record. Raises StoreError if nobody knows whether it took effect.
         """
-        if request is not None:
-            known = next((one for one in resets.records if one.id == request.id), None)
-            if known is not None:
-                self._publisher.publish(known)
-                return None
-            self._desk.take(request)
-        if (wish := self._desk.wish) is None:
+        if (wish := self._wish) is None:
             return None
-        begun = self._desk.beginning(self._hindrance(run, writer), run.ground())
+        if (known := self._known(wish, resets)) is not None:
+            self.answer(known)
+            return None
+        try:
+            self._check(run, writer)
+            begun = self._starts.beginning(wish, run.ground())
+        except Unsafe as reason:
+            self._refuse(wish, str(reason))
+            return None
         if begun is None:
             return None
         made = self._with_one_more(wish.request, begun, run, resets)
@@ -55,20 +76,29 @@ class ResetCommit:
             started_at = made.records[-1].at.isoformat()
             writer.begin_anew(checkpoint.encode(made.beginning(self._digest, started_at)))
         except StoreError as error:
-            self._desk.refuse(str(error), unsure=True)
+            self._refuse(wish, str(error), unsure=True)
             raise
-        self._desk.close()
         log.warning("begun anew", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
         return made
 
-    def _hindrance(self, run: ComparisonRun, writer: CheckpointWriter) -> str | None:
-        """Why this worker can begin nothing anew now, whatever the start."""
-        situation = run.situation
-        if self._shard.number:
-            return f"shard 0 of {self._shard.of} does that for all"
-        if situation.standby or (situation.waiting_for is not None and run.refusal is None):
-            return situation.waiting_for
-        return writer.trouble
+    def answer(self, outcome: Reset | ResetRefused) -> None:
+        """Tell the asker the outcome of what is wished for."""
+        assert self._wish is not None, "a reset was asked for"
+        self._relay.answer(self._wish.ticket, outcome.model_dump_json().encode())
+        self._answered, self._wish = self._wish.ticket, None
+
+    def _known(self, wish: PendingReset, resets: Resets) -> Reset | None:
+        """The record of the reset, if it has taken effect before."""
+        return next((one for one in resets.records if one.id == wish.request.id), None)
+
+    def _refuse(self, wish: PendingReset, reason: str, *, unsure: bool = False) -> None:
+        self.answer(ResetRefused(id=wish.request.id, reason=reason, open=unsure))
+
+    def _check(self, run: ComparisonRun, writer: CheckpointWriter) -> None:
+        """Raise Unsafe if this worker can reset nothing now, whatever the start."""
+        waiting_for = run.situation.waiting_for if run.refusal is None else None
+        if (hindrance := waiting_for or writer.trouble) is not None:
+            raise Unsafe(hindrance)
 
     def _with_one_more(
         self, request: ResetRequest, begun: Spec, run: ComparisonRun, resets: Resets

@@ -38,8 +38,8 @@ from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets, Shards
 from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.stalled import silences
-from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
-from twinstream.processes.standby import Bulletins, Standby
+from twinstream.ports import CheckpointStore, Clock, Publisher, Recall, Source, StatusRelay, Stored
+from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
 from twinstream.reporting.divergences import Reports
 from twinstream.reporting.record_refetch import explainer_of, nothing
 from twinstream.reporting.secrecy import Secrecy
@@ -50,7 +50,7 @@ from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
 from twinstream.starting.offset_backup import past_of
 from twinstream.starting.reset_model import Resets
-from twinstream.status.comparison import ComparisonStatus, Dependency, ResetRequest, ShardStatus
+from twinstream.status.comparison import ComparisonStatus, Dependency, ShardStatus
 
 BEAT_SECONDS = 1.0
 RETRY_SECONDS = 1.0
@@ -66,24 +66,23 @@ class Ports:
     """The ports of a worker: each is an interface with a real implementation and a fake.
 
     `mask_secret` is called once the worker owns the comparison, and may raise StoreError. `recall` reads
-    records again, where none are held. `bulletins` reach the standbys, `shards` are the other workers of the
-    comparison.
+    records again, where none are held. `shards` are the other workers of the comparison.
     """
 
     source: Source
-    store: Store
+    store: CheckpointStore
+    relay: StatusRelay
     publisher: Publisher
     clock: Clock
     mask_secret: Callable[[], bytes] = fresh_secret
     recall: Recall = nothing
-    bulletins: Bulletins | None = None
     shards: Shards | None = None
 
 
 class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
-    Constructing it opens no connection. `where` is its address, which the standbys receive.
+    Constructing it opens no connection. `where` names its process, for people who look for the owner.
     """
 
     def __init__(
@@ -92,19 +91,16 @@ class Worker:
         self._shard, self._shards = shard, ports.shards
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
-        self._source, self._store = ports.source, ports.store
+        self._source, self._store, self._relay = ports.source, ports.store, ports.relay
+        self._where = where
         publisher, clock = self._publisher, self._clock = ports.publisher, ports.clock
         self._codec = codec_of(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, ports.mask_secret)
-        self._standby = (
-            None
-            if ports.bulletins is None
-            else Standby(self._digest, ports.bulletins, publisher, clock, where)
-        )
+        self._owners_word = OwnersWord(self._digest, ports.relay, ports.store, publisher, clock, standing_by)
         self._clock_skew = ClockSkew(clock)
-        self._reset_commit = ResetCommit(spec, ports.source, publisher, clock, shard)
+        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard)
         self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
@@ -147,30 +143,29 @@ class Worker:
 
     # -- life ----------------------------------------------------------------------------------------------
 
-    def run(
-        self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None] = lambda: None
-    ) -> bool:
+    def run(self, stopping: Callable[[float], bool]) -> bool:
         """Work until `stopping(seconds)`, which may wait that long, returns True. Raises Fenced.
 
-        Returns whether another worker has to go on, since the comparison was reset: as `asked` for here, or
-        for all shards.
+        Returns whether another worker has to go on, since the comparison was reset, by this one or another
+        shard.
         """
         try:
-            return self._work(stopping, asked)
+            return self._work(stopping)
         except Replaced as reason:
             log.info("leaves its state", comparison=self._spec.name, reason=str(reason))
             self._leave(self._resets)
+            self._close()
             return True
 
-    def _work(self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None]) -> bool:
+    def _work(self, stopping: Callable[[float], bool]) -> bool:
         while not self.start():
             if stopping(RETRY_SECONDS):
                 return False
-            if self.begin_anew(asked()):
+            if self.begin_anew():
                 return True
         while not stopping(0.0 if self._reader.goes_on else POLL_SECONDS):
             self.step()
-            if self.begin_anew(asked()):
+            if self.begin_anew():
                 return True
         self.stop()
         return False
@@ -185,7 +180,8 @@ class Worker:
             if not self._owns:
                 return self._stand_by()
             self._secrecy.take()
-            if self._standby is not None and self._standby.end():
+            self._clock_skew.ask(self._relay)
+            if self._owners_word.end():
                 self._wait_for(TAKING_OVER)  # Loading takes time, and the relayed status is no longer valid.
             self._resume(self._store.load())
             self._shard_resets.look(self._resets)
@@ -238,24 +234,30 @@ class Worker:
             self._store.release()
         except StoreError as error:
             log.warning("stopped without a checkpoint", comparison=self._spec.name, reason=str(error))
-        self._store.close()
-        self._source.close()
+        self._close()
+
+    def _close(self) -> None:
+        for port in (self._store, self._relay, self._source):
+            port.close()
 
     # -- resets --------------------------------------------------------------------------------------------
 
-    def begin_anew(self, request: ResetRequest | None = None) -> bool:
-        """Reset the comparison, if that is requested and possible by now; True if it took effect.
+    def begin_anew(self) -> bool:
+        """Reset the comparison, if this is the owner, and a reset is requested and possible by now.
 
-        Then this worker is done, and a new one finds the new start in the store. If it is not possible, that
-        is published and nothing has changed. Raises StoreError if nobody knows whether it took effect.
+        Returns True if it took effect: this worker is done, and a new one finds the new start in the
+        store. Raises StoreError if nobody knows whether it took effect.
         """
-        made = self._reset_commit.take(request, self._run, self._resets, self._writer)
+        if self._owns:
+            self._reset_commit.look()
+        made = self._reset_commit.take(self._run, self._resets, self._writer)
         if made is None:
             return False
-        if self._standby is not None:
-            self._standby.retract()
         self._leave(made)
-        self._publisher.publish(made.records[-1])  # Last, so that its receivers find no earlier status.
+        record = made.records[-1]
+        self._publisher.publish(record)  # Last, so that its receivers find no earlier status.
+        self._reset_commit.answer(record)
+        self._close()
         return True
 
     def _leave(self, resets: Resets) -> None:
@@ -264,16 +266,10 @@ class Worker:
         self._resets = resets
         self._run = self._new_run()
         self._wait_for("it begins anew")
-        self._store.close()
-        self._source.close()
 
     def _stand_by(self) -> bool:
-        """Show the owner's status, if it answers; returns False."""
-        if self._standby is not None and self._standby.pass_on():
-            to_ask = f": ask the owner, on {self._standby.owner}" if self._standby.owner else ""
-            self._run.situation.standby, self._run.situation.waiting_for = True, STANDBY + to_ask
-            return False
-        return self._wait_for(STANDBY, standby=True)
+        """Show the owner's status, if there is one; returns False."""
+        return False if self._owners_word.pass_on() else self._wait_for(STANDBY, standby=True)
 
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""
@@ -305,8 +301,6 @@ class Worker:
         """Once a second: checkpoint if it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._hear()
-        if not self._writer.trouble:
-            self._clock_skew.ask(self._store)
         if self._schedule.due():
             self._schedule.save(self._survey)
         if not self._writer.trouble:
@@ -317,12 +311,15 @@ class Worker:
         self._tell()
 
     def _tell(self) -> None:
-        """Publish the status, and send it to the standbys that asked before it was made."""
-        standby = None if self._writer.trouble or not self._owns else self._standby
-        asked = b"" if standby is None else standby.asked()
+        """Publish the status, and tell it to other processes, with the time before it was made."""
+        tells = self._owns and not self._writer.trouble
+        stamp = self._clock_skew.ask(self._relay) if tells else None
         said = self._publish_status()
-        if standby is not None and asked:
-            standby.tell(asked, said, self._reports.provisional, self._sampler.shown)
+        if stamp is not None:
+            told = {"stamp": stamp, "number": self._clock.monotonic(), "owner": self._where}
+            provisional = self._reports.provisional.values()
+            bulletin = Bulletin.of(said, provisional, self._sampler.shown, **told)
+            self._relay.tell(bulletin.model_dump_json().encode())
 
     def _hear(self) -> None:
         self._schedule.dirty |= self._side_inputs.look_at_topics()

@@ -4,14 +4,13 @@ A matcher sends messages, and may block while it does. Its supervisor lives on t
 never waits for a matcher: one frozen in the middle of a message would hold up the whole process. So a message
 begins with its length, and the supervisor assembles it from the bytes that have come.
 
-In the other direction go a few words, each sent at once: `STOP_WORD`, or a request for a reset.
+In the other direction goes one word, sent at once: `STOP_WORD`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
@@ -20,10 +19,7 @@ from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
     Publication,
-    Relayed,
     Reset,
-    ResetRefused,
-    ResetRequest,
     Resumed,
     ShardStatus,
     UnmatchedSample,
@@ -46,8 +42,8 @@ Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
     for message in (
-        *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
-        *(UnmatchedSample, Failure),
+        *(ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Reset, UnmatchedSample),
+        Failure,
     )
 }
 
@@ -82,7 +78,6 @@ class PipePublisher:
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
-        self._asked: deque[ResetRequest] = deque()
         self._told_to_stop = False
 
     def publish(self, publication: Message, made_at: float | None = None) -> None:
@@ -92,24 +87,9 @@ class PipePublisher:
             left = left[os.write(self._pipe.fileno(), left) :]
 
     def stopping(self, seconds: float) -> bool:
-        """Whether the supervisor says stop, or is gone; waits up to `seconds` for that or for a request."""
-        if not self._told_to_stop and self._pipe.poll(seconds):
-            self._hear()
+        """Whether the supervisor says stop, or is gone; waits up to `seconds` for that."""
+        self._told_to_stop = self._told_to_stop or self._pipe.poll(seconds)
         return self._told_to_stop
-
-    def asked(self) -> ResetRequest | None:
-        """The next reset requested before the last call of `stopping`."""
-        return self._asked.popleft() if self._asked else None
-
-    def _hear(self) -> None:
-        try:
-            word = self._pipe.recv_bytes()
-        except (EOFError, OSError):
-            word = STOP_WORD
-        if word == STOP_WORD:
-            self._told_to_stop = True
-        else:
-            self._asked.append(ResetRequest.model_validate_json(word))
 
 
 def _written(message: Message, made_at: float) -> bytes:

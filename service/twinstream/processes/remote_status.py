@@ -1,8 +1,8 @@
 """Follows a comparison in a process without matchers: everything that it learns from the owner.
 
-A watcher never contends for a lease and reads nothing from Kafka. About once a second it asks the owner, as a
-standby does (see `standby`, with the argument why nothing stale can come of it), and returns either the news
-or the reason why no owner is heard. There is one watcher for each shard.
+A watcher never contends for a lease and reads nothing from Kafka. About once a second it reads the owner's
+bulletin, as a standby does (see `standby`, with the argument why nothing stale can come of it), and returns
+either the news or the reason why no owner is heard. There is one watcher for each shard.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.errors import StoreError, Unready
-from twinstream.ports import Clock, Shelf, Stored
-from twinstream.processes.standby import Asking, OwnerWord
-from twinstream.status.comparison import ComparisonStatus, Publication
+from twinstream.errors import StoreError
+from twinstream.ports import Clock, Shelf
+from twinstream.processes.standby import OwnersWord
+from twinstream.status.comparison import Publication
 
 UNHEARD = (
     "no matcher is heard that owns this comparison: start one with the same comparison file and Redis, "
@@ -23,17 +23,13 @@ FOREIGN = (
     "the matcher that owns this comparison has another comparison file, or is of another version: start this "
     "process and the matchers with the same ones"
 )
+OTHER_NUMBER = (
+    "its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the same "
+    "number"
+)
 
 
-def other_number(theirs: int | None, own: int) -> str:
-    """The reason why no owner is heard if the matchers use another number of shards."""
-    return (
-        f"its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the "
-        "same number"
-    )
-
-
-class Heard(NamedTuple):
+class News(NamedTuple):
     """The publications since the last call; `silence` is the reason why earlier ones no longer count.
 
     Each publication comes with the time at which it was true, on the monotonic clock; None means now.
@@ -46,60 +42,35 @@ class Heard(NamedTuple):
 class Watcher:
     """One shard of a comparison, as its owner reports it."""
 
-    def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
-        self._news = _News()
-        self._hearing = OwnerWord(digest, told, self._news, clock, _as_it_is)
+    def __init__(self, digest: str, shelf: Shelf, shard: Shard, clock: Clock) -> None:
+        self._shelf, self._shard = shelf, shard
+        self._store, self._relay = shelf.store(shard), shelf.relay(shard)
+        self._published: list[tuple[Publication, float | None]] = []
+        self._word = OwnersWord(digest, self._relay, self._store, self, clock)
 
-    def listen(self) -> Heard:
-        """Ask once; to be called about once a second. It waits no longer than the store does."""
-        silence = None
+    def listen(self) -> News:
+        """Read once; to be called about once a second. It waits no longer than the store does."""
         try:
-            if not self._hearing.pass_on():
-                silence = FOREIGN if self._hearing.foreign else UNHEARD
+            silence = None if self._word.pass_on() else self._silence()
         except StoreError as error:
             silence = str(error)
-        if silence is not None:
-            self._hearing.end()
-        return Heard(self._news.taken(), silence)
-
-
-def _as_it_is(status: ComparisonStatus) -> ComparisonStatus:
-    """Leave the status unchanged: a watcher would not take over."""
-    return status
-
-
-class _News:
-    """The publications since the last call."""
-
-    def __init__(self) -> None:
-        self._published: list[tuple[Publication, float | None]] = []
+            self._word.end()
+        published, self._published = self._published, []
+        return News(published, silence)
 
     def publish(self, publication: Publication, made_at: float | None = None) -> None:
+        """Keep a publication until `listen` returns it."""
         self._published.append((publication, made_at))
 
-    def taken(self) -> list[tuple[Publication, float | None]]:
-        taken, self._published = self._published, []
-        return taken
-
-
-class ShardView:
-    """The store of one shard, for a process that only asks."""
-
-    def __init__(self, shelf: Shelf, shard: Shard) -> None:
-        self._shelf, self._shard, self._store = shelf, shard, shelf.store(shard)
-
-    def ask(self, question: str) -> bytes | None:
-        """Leave a question, and return the owner's last bulletin. Raises StoreError."""
-        told = self._store.ask(question)
-        if told is None and (shards := self._shelf.shards()) not in (None, self._shard.of):
-            raise Unready(other_number(shards, self._shard.of))
-        return told
-
-    def glance(self) -> Stored:
-        """The saved state, with only what is new. Raises CheckpointError and StoreError."""
-        return self._store.glance()
+    def _silence(self) -> str:
+        """The reason why no owner is heard. Raises StoreError."""
+        if self._word.foreign:
+            return FOREIGN
+        if (shards := self._shelf.shards()) not in (None, self._shard.of):
+            return OTHER_NUMBER.format(theirs=shards, own=self._shard.of)
+        return UNHEARD
 
     def close(self) -> None:
         """Close connections."""
-        self._store.close()
-        self._shelf.close()
+        for opened in (self._store, self._relay, self._shelf):
+            opened.close()

@@ -137,22 +137,6 @@ class ShardStore:
         """About how much memory the shard needs in the store."""
         return self._own.memory_bytes()
 
-    def time(self) -> float | None:
-        """The time by the store's clock."""
-        return self._own.time()
-
-    def asked(self) -> bytes:
-        """The latest questions of the shard's standbys."""
-        return self._own.asked()
-
-    def tell(self, bulletin: bytes) -> None:
-        """Write a bulletin for the shard's standbys."""
-        self._own.tell(bulletin)
-
-    def ask(self, question: str) -> bytes | None:
-        """Ask the owner of the shard, and return its last bulletin."""
-        return self._own.ask(question)
-
     def glance(self) -> Stored:
         """The saved state without bodies, with only what is new."""
         return self._own.glance()

@@ -1,27 +1,30 @@
-"""Relays the owner's status to standbys, and never a stale one.
+"""Relays the owner's status to other processes, and never a stale one.
 
-About once a second a standby leaves a *question* in the store: a random word that nobody had before. The
-owner reads the questions, *then* writes its status, and stores both as one *bulletin*: "when these questions
-had been asked, this was the status". Without questions there is no bulletin.
+About once a second an owner asks the relay for the time, *then* makes its status, and stores both as one
+*bulletin*: "not before this time, this was the status". About once a second each of the others (standbys, and
+processes that only show statuses) reads the bulletin together with the present time of the relay.
 
-Why no stale pass can result. Let a standby's service answer `pass` at a time t.
+Why no stale pass can result. Let such a process answer `pass` at a time t on its own monotonic clock.
 
-1. The status behind it came in a bulletin that answers a question of this very process. The question is
-   random, so nobody could answer it before it was asked, at a time p on this process's own monotonic clock;
-   and the owner wrote the status after reading the question. So the status is younger than t - p, whatever
-   the wall clocks of both hosts say, however long the owner was paused between writing and sending, however
-   late, how often or in which order its commands arrive, and whatever the store has lost or brought back.
-2. The board counts this age, t - p, and no status older than `STALE_AFTER_SECONDS` passes. A status that
-   existed before this process asked, or one that does not change, answers no new question: it ages.
-3. The store accepts a bulletin only from the owner while its lease is running, and hands it out only while
+1. The status behind it was made after its stamp, and read at a time of the same clock. So by then it was no
+   older than the difference of both, whatever the clocks of the hosts say, however long the owner was paused
+   between asking for the time, making the status and sending it, and however late its command arrived.
+2. This process noted its own time before it read, and adds what has passed since. The board counts this age,
+   and no status older than `STALE_AFTER_SECONDS` passes. The same bulletin read again makes nothing fresh.
+3. A bulletin counts only if an earlier one of the same owner was there when this process read before, a few
+   seconds ago: it has come since then. So what stood in the relay before this process began, or what a
+   fail-over has brought back, says nothing, whatever the clock of the server says that serves it.
+4. The relay accepts a bulletin only from the owner while its lease is running, and hands it out only while
    that same owner's lease is still running; tokens are used once. So a bulletin of an owner that was
    replaced, released its lease, or was silent for the length of a lease, is not handed out. Anything shown
-   from it is withdrawn when a question goes unanswered, and before this process loads the state to take over
-   itself.
-4. The owner sends the age of the verified prefix with its status (see `clock_skew`); since then the prefix
-   has aged as much as the status. The clock of the standby's host has no part in it.
-5. The owner publishes the same status to its own board at the same moment, which may show it equally long. So
-   a standby is trusted no longer than the owner itself.
+   from it is withdrawn then, and before this process loads the state to take over itself.
+5. The owner sends the age of the verified prefix with its status (see `clock_skew`); since then the prefix
+   has aged as much as the status. The clock of this host has no part in it.
+
+The clock of the relay may be set back, and that of the server after a fail-over may be behind. A stamp in
+the future shows that, and such a bulletin does not count; any other one has come within seconds (3). Its
+status is older than that only if its owner stood still as well before it sent the bulletin, and then it still
+held the lease.
 
 A bulletin that is not understood (another version, another comparison file) is not relayed, and after any
 failure the process only says that it stands by: `PENDING`, with an undecided gate.
@@ -29,20 +32,18 @@ failure the process only says that it stands by: `PENDING`, with an undecided ga
 
 from __future__ import annotations
 
-import json
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from twinstream.ports import Clock, Publisher
-from twinstream.processes.relayed import Glancing, OwnersReports
+from twinstream.ports import CheckpointStore, Clock, Publisher, StatusRelay
+from twinstream.processes.relayed import OwnersReports
 from twinstream.status.common import Frozen
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
-    Relayed,
     ShardStatus,
     UnmatchedEvent,
     UnmatchedSample,
@@ -53,133 +54,105 @@ REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; saved ones are in the store anyway."""
 WAITING_BYTES = 50_000
 """The most unmatched events of each side in a bulletin: those that have waited longest."""
-QUESTIONS_KEPT = 30
-
-
-class Asking(Glancing, Protocol):
-    """The part of a store that reaches an owner (see `ports.Store`)."""
-
-    def ask(self, question: str) -> bytes | None:
-        """Leave a question, and return the current owner's last bulletin."""
-        ...
-
-
-class Bulletins(Asking, Protocol):
-    """The part of a store through which an owner and its standbys communicate."""
-
-    def asked(self) -> bytes:
-        """The latest questions."""
-        ...
-
-    def tell(self, bulletin: bytes) -> None:
-        """Write a bulletin."""
-        ...
+FURTHEST_APART_SECONDS = 5.0
+"""Two reads that are further apart do not tell when a bulletin came."""
+F = TypeVar("F", bound=Frozen)
 
 
 class Bulletin(Frozen):
-    """An owner's bulletin. `answers` are the questions that had been asked before it wrote `said`.
+    """What an owner tells others.
 
-    `owner` names the owner's process in words.
+    `stamp` is the time of the relay before `said` was made; `number` grows with each bulletin of a process.
+    `owner` names the process in words, for people who look for it. `reports` are provisional, `waiting` are
+    the events that have waited longest.
     """
 
-    answers: str
+    stamp: float
+    number: float
     owner: str = ""
     said: ShardStatus
-    reports: list[DivergenceReport]
+    reports: tuple[DivergenceReport, ...] = ()
     waiting: tuple[UnmatchedEvent, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        said: ComparisonStatus | ShardStatus,
+        reports: Iterable[DivergenceReport],
+        waiting: Sequence[UnmatchedEvent],
+        **told: Any,
+    ) -> Bulletin:
+        """A bulletin with the first of these reports and events, up to their bounds."""
+        sides = ((event for event in waiting if event.side == side) for side in ("reference", "candidate"))
+        return cls(
+            said=ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said,
+            reports=tuple(_first(islice(reports, REPORTS_TOLD), REPORTS_BYTES)),
+            waiting=tuple(event for side in sides for event in _first(side, WAITING_BYTES)),
+            **told,
+        )
 
-def standing_by(status: ComparisonStatus) -> ComparisonStatus:
-    """The status as a standby shows it."""
-    told = {"standby": True, "reasons": [RELAYED, *status.health.reasons]}
-    return status.model_copy(update={"health": status.health.model_copy(update=told)})
 
+class OwnersWord:
+    """The owner's word in another process: its last bulletin, and the divergences that it has saved.
 
-class Questions:
-    """Asks an owner, and recognizes the answers."""
+    `as_shown` changes the status for this process. `foreign` tells whether the owner read last has another
+    file or version.
+    """
 
-    def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
-        self._digest, self._told, self._clock = digest, told, clock
-        self._put_at: dict[str, float] = {}
+    def __init__(
+        self,
+        digest: str,
+        relay: StatusRelay,
+        store: CheckpointStore,
+        publisher: Publisher,
+        clock: Clock,
+        as_shown: Callable[[ComparisonStatus], ComparisonStatus] = lambda status: status,
+    ) -> None:
+        self._digest, self._relay, self._publisher, self._clock = digest, relay, publisher, clock
+        self._as_shown = as_shown
+        self._read: _Read | None = None
+        self._reports = OwnersReports(digest, store, publisher)
+        self._waiting: UnmatchedSample | None = None
+        self._showing = False
         self.foreign = False
 
-    def answer(self) -> tuple[Bulletin, float] | None:
-        """Ask, and return the owner's last answer with the time of its question; None if there is none.
+    def pass_on(self) -> bool:
+        """Read the owner's bulletin, and publish it if it has come since the last call.
 
-        `foreign` then says whether an owner with another file or version was heard. Raises StoreError.
+        Returns whether its word counts, as it does while the same bulletin ages. Raises StoreError.
         """
-        bulletin = self._ask()
-        at = None if bulletin is None else self._put_when(bulletin.answers)
-        return None if bulletin is None or at is None else (bulletin, at)
+        read_at, self.foreign = self._clock.monotonic(), False
+        heard = self._relay.heard()
+        bulletin = None if heard is None else self._understood(heard.bulletin)
+        if heard is None or bulletin is None:
+            self.end()
+            return False
+        before, self._read = self._read, _Read(read_at, heard.token, bulletin.number)
+        if before is None or before.token != heard.token or read_at - before.at > FURTHEST_APART_SECONDS:
+            self.end()
+            return False
+        age = heard.seconds - bulletin.stamp
+        if bulletin.number > before.number and age >= 0:
+            self._show(bulletin, read_at - age)
+        return self._showing
 
-    def _ask(self) -> Bulletin | None:
-        question = secrets.token_hex(8)
-        self._put_at[question] = self._clock.monotonic()  # Noted before it can be read.
-        while len(self._put_at) > QUESTIONS_KEPT:
-            del self._put_at[next(iter(self._put_at))]
-        told = self._told.ask(question)
-        self.foreign = False
-        if not told:
-            return None
+    def _understood(self, text: bytes) -> Bulletin | None:
+        """The bulletin, if it is of this version and about the same comparison file."""
         try:
-            bulletin = Bulletin.model_validate_json(told)
+            bulletin = Bulletin.model_validate_json(text)
         except ValidationError:
             self.foreign = True
             return None
         self.foreign = bulletin.said.status.spec_digest != self._digest
         return None if self.foreign else bulletin
 
-    def _put_when(self, answers: str) -> float | None:
-        """When the latest answered question was asked; None if no answer is to one of these."""
-        return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
-
-
-class OwnerWord:
-    """Relays the owner's status to a process that asks; `as_shown` changes the status for that process.
-
-    `owner` names the process of the owner heard last, in words; empty if unknown.
-    """
-
-    def __init__(
-        self,
-        digest: str,
-        told: Asking,
-        publisher: Publisher,
-        clock: Clock,
-        as_shown: Callable[[ComparisonStatus], ComparisonStatus] = standing_by,
-    ) -> None:
-        self._questions, self._publisher, self._as_shown = Questions(digest, told, clock), publisher, as_shown
-        self._answered: float | None = None
-        self._reports = OwnersReports(digest, told, publisher)
-        self._waiting: UnmatchedSample | None = None
-        self._showing = False
-        self.owner = ""
-
-    @property
-    def foreign(self) -> bool:
-        """Whether the owner heard last has another file or version."""
-        return self._questions.foreign
-
-    def pass_on(self) -> bool:
-        """Ask, and publish the owner's answer; returns False if it has not answered.
-
-        Returns True also while the last answer stands and nothing new came: the published status ages. Raises
-        StoreError.
-        """
-        answer = self._questions.answer()
-        if answer is None:
-            self.end()
-            return False
-        bulletin, at = answer
-        if self._answered is None or at > self._answered:
-            self._answered, self.owner = at, bulletin.owner
-            self._reports.pass_on(bulletin.said.status, bulletin.reports)
-            self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
-            status = self._as_shown(bulletin.said.status)
-            said = bulletin.said.model_copy(update={"status": status})
-            self._publisher.publish(Relayed(said=said), at)
-            self._showing = True
-        return self._showing
+    def _show(self, bulletin: Bulletin, made_at: float) -> None:
+        said = bulletin.said
+        self._reports.pass_on(said.status, bulletin.reports)
+        self._show_waiting(UnmatchedSample(comparison=said.status.name, events=bulletin.waiting))
+        shown = said.model_copy(update={"status": self._as_shown(said.status)})
+        self._publisher.publish(shown, made_at)
+        self._showing = True
 
     def end(self) -> bool:
         """Withdraw everything that the owner said; returns whether anything was shown."""
@@ -195,57 +168,25 @@ class OwnerWord:
         self._waiting = sample
 
 
-class Standby(OwnerWord):
-    """Both ends of the exchange: besides the standby's part, `asked` and `tell` for the owner.
+class _Read(NamedTuple):
+    """When a bulletin was read, of which owner, and its number."""
 
-    `where` names this process in words, for people who look for the owner.
-    """
-
-    def __init__(
-        self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock, where: str = ""
-    ) -> None:
-        super().__init__(digest, bulletins, publisher, clock)
-        self._bulletins, self._where = bulletins, where
-
-    def asked(self) -> bytes:
-        """The questions to answer: read them before the status is written."""
-        return self._bulletins.asked()
-
-    def tell(
-        self,
-        asked: bytes,
-        said: ComparisonStatus | ShardStatus,
-        reports: Mapping[str, DivergenceReport],
-        waiting: Sequence[UnmatchedEvent] = (),
-    ) -> None:
-        """Answer with a status that was written after `asked` was read.
-
-        The bulletin also holds the provisional reports, and the longest unmatched events of each side.
-        """
-        whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
-        provisional = _written(list(reports.values())[:REPORTS_TOLD], REPORTS_BYTES)
-        oldest = [
-            text
-            for side in ("reference", "candidate")
-            for text in _written((event for event in waiting if event.side == side), WAITING_BYTES)
-        ]
-        bulletin = (
-            f'{{"answers":"{asked.decode()}","owner":{json.dumps(self._where)},"said":{whole.model_dump_json()},'
-            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}]}}'
-        )
-        self._bulletins.tell(bulletin.encode())
-
-    def retract(self) -> None:
-        """Withdraw the last bulletin: the comparison is reset."""
-        self._bulletins.tell(b"")
+    at: float
+    token: str
+    number: float
 
 
-def _written(items: Iterable[Frozen], most: int) -> Iterator[str]:
-    """The first items as JSON, up to this total size."""
+def standing_by(status: ComparisonStatus) -> ComparisonStatus:
+    """The status as a standby shows it."""
+    told = {"standby": True, "reasons": [RELAYED, *status.health.reasons]}
+    return status.model_copy(update={"health": status.health.model_copy(update=told)})
+
+
+def _first(items: Iterable[F], most: int) -> Iterator[F]:
+    """The first items, up to this total size as JSON."""
     size = 0
     for item in items:
-        text = item.model_dump_json()
-        size += len(text)
+        size += len(item.model_dump_json())
         if size > most:
             return
-        yield text
+        yield item

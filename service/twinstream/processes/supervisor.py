@@ -25,15 +25,13 @@ import structlog
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.intake.falls import TRAIL_LENGTH, FallenStretch, Falls, Trail
 from twinstream.processes.pipe import STOP_WORD, Failure, Inbox, Message
-from twinstream.status.comparison import Publication, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Publication, Reset
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """After running for so long a matcher has recovered: the next restart is quick again."""
 STOP_SECONDS = 15.0
-ANSWER_SECONDS = 30.0
-"""For a reset: a matcher may wait ten seconds until it is possible, and for a slow store."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -92,7 +90,6 @@ class MatcherProcess:
         self._failure: str | None = None
         self._over = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
-        self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
         self._falls = Falls()
 
     @property
@@ -132,39 +129,12 @@ class MatcherProcess:
             return
         if isinstance(message, Reset):
             self._falls = Falls()  # It may read everything again, and the cause of the falls may be fixed.
-        if isinstance(message, Reset | ResetRefused):
-            self._answer(message)
         self._listener.accept(message, self._shard.number, made_at)
-
-    async def reset(self, request: ResetRequest) -> Reset | ResetRefused:
-        """Reset the comparison; returns the outcome after at most `ANSWER_SECONDS`."""
-        if self._over.is_set() or self._stopping:
-            return ResetRefused(id=request.id, reason="its matcher does not run: try again when it does")
-        if self._answers:
-            return ResetRefused(id=request.id, reason="another reset is under way: wait for it")
-        answer = self._answers[request.id] = asyncio.get_running_loop().create_future()
-        try:
-            self._pipe.send_bytes(request.model_dump_json().encode())
-            return await asyncio.wait_for(answer, ANSWER_SECONDS)
-        except (OSError, TimeoutError):
-            reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"
-            return ResetRefused(id=request.id, reason=reason, open=True)
-        finally:
-            del self._answers[request.id]
-
-    def _answer(self, message: Reset | ResetRefused) -> None:
-        answer = self._answers.get(message.id)
-        if answer is not None and not answer.done():
-            answer.set_result(message)
 
     def _fallen(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pipe.fileno())
         self._pipe.close()
         self._over.set()
-        for identifier in self._answers:
-            self._answer(
-                ResetRefused(id=identifier, reason="its matcher ended before it answered", open=True)
-            )
         if self._stopping:
             return
         steady = time.monotonic() - self._started > STEADY_SECONDS

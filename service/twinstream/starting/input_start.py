@@ -1,8 +1,8 @@
 """Finds the start of a comparison that begins at the input, before anything of the outputs is read.
 
-The control topic is small, and it alone tells where both versions began (see `core.start.input_start`). So it
-is read to its end first, and then followed until both have said enough; meanwhile the outputs stay where they
-are, however long that takes.
+Only the control topic, which is small, shows where both versions began (see `core.start.input_start`). So it
+is read to its end first, and then followed until both versions have said enough. The outputs are not read
+before that, however long it takes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Opening:
         return self._desk.position
 
     def positions(self, topics: Mapping[Side, Topic], bound: Positions | None = None) -> Positions:
-        """Where to begin to read: not below `bound`, else not below what the source was told.
+        """The positions to begin to read at: not below `bound`, else not below the bound of the source.
 
         Raises Unsafe while both versions have not said enough, and SourceError.
         """
@@ -64,7 +64,7 @@ class Opening:
             self._desk.take(said)
 
     def hand_over(self, comparison: Comparison, cut: InputCut) -> None:
-        """Tell a comparison that begins now of the start, and of what both versions have said last."""
+        """Give a comparison that begins now its start, and the latest facts of both versions."""
         if self._opened is not None:
             cut.open(self._opened.firsts)
             for side, fact in self._opened.newest:

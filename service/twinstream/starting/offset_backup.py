@@ -1,9 +1,8 @@
 """A backup of positions beside the store: what Kafka keeps of a comparison in its consumer group.
 
-Next to each checkpoint the offsets that it holds are committed to the group `twinstream.NAME`, with a note.
-So a store that came back empty is told from a first start: the comparison is read again from where it once
-began, and says so until it has come as far as before. The checkpoint alone decides; the group is never needed
-to go on.
+With each checkpoint, its offsets are committed to the group `twinstream.NAME`, with a note. By them a matcher
+recognizes a store that came back empty: it reads the comparison again from its old start, and says so until
+it has come as far as before. Only the checkpoint decides; a matcher continues without the group.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ LOST = "the state in the store was lost"
 
 
 class Backup(NamedTuple):
-    """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes.
+    """The note about a comparison: its beginning, latest checkpoint, verdict and number of holes.
 
-    And how often it was reset, with the start of the last reset: without its offsets, which stand beside.
+    Also the number of resets, and the start of the last one without its offsets, which are kept beside it.
     """
 
     digest: str
@@ -43,7 +42,7 @@ class Backup(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What the group remembers: where reading began, how far it had come, and what was known by then."""
+    """The memory of the group: where reading began, how far it came, and the note of that time."""
 
     starts: Positions
     reached: Positions
@@ -52,7 +51,7 @@ class Past(NamedTuple):
 
     @property
     def resets(self) -> Resets:
-        """How often it was reset, and the start that the last reset named; the records are gone."""
+        """The number of resets, and the start of the last one; their records are lost."""
         named = self.account.start
         if named is None:
             return Resets(made=self.account.resets)
@@ -61,7 +60,7 @@ class Past(NamedTuple):
 
 
 def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Backup) -> Marks:
-    """What to commit: by partition the next offset, and the note."""
+    """The marks to commit: for each partition the next offset, and the note."""
     return {
         side: {
             partition: Mark(offset, _note(starts[side].get(partition, offset), topics[side], account))
@@ -89,7 +88,7 @@ def _note(start: int, topic: str, account: Backup) -> str:
 
 
 def past_of(marks: Marks, digest: str) -> Past | None:
-    """What the group remembers of this comparison; None where that is nothing, or of another file."""
+    """The memory of the group; None if there is none, or if it is about another comparison file."""
     notes = {side: {p: _read(mark.note) for p, mark in marks[side].items()} for side in Side}
     ours = {
         side: {p: note for p, note in notes[side].items() if note and note["digest"] == digest}

@@ -1,14 +1,14 @@
-"""Resets: where and when a comparison began anew, and what the next reset may ask for.
+"""Resets: the records of past resets, and the start of the next one.
 
-A reset is a checkpoint in which nothing is compared yet, and which names the start. It takes effect as every
-checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
-whatever ends in between leaves the old comparison or the new one.
+A reset is a checkpoint that names the start and in which nothing is compared yet. It takes effect as every
+checkpoint does, in one fenced step; then the matcher starts from its store, as after a crash. So a process
+that ends in between leaves either the old comparison or the new one.
 
-Where several matchers share the comparison, shard 0 does it, and the others follow (see `shard_resets`).
+If several matchers share the comparison, shard 0 resets it, and the others follow (see `shard_resets`).
 
-`now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
-was written before is settled on both sides, and the partners of what comes later come later. Such a moment is
-waited for; it says nothing where the matcher does not follow all that is written (`_unfit_for_now`).
+`now` is the position of both readers at a moment without unmatched events: then every earlier event is
+settled on both sides, and every later event has its partner later. The matcher waits for such a moment. It
+proves nothing if the matcher does not follow all that is written (`_unfit_for_now`).
 """
 
 from __future__ import annotations
@@ -25,35 +25,38 @@ from twinstream.core.events import Side
 from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import SeenAt
-from twinstream.ports import Clock, Positions, Publisher, Source
+from twinstream.ports import Clock, Positions, Source
 from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.lint.sharding import refusal, unfit
 from twinstream.starting.start import Unsafe, positions_of
-from twinstream.status.comparison import Ended, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Ended, Reset, ResetRequest
 
 KEPT = 10
-"""So many of the latest resets are told in full; all are counted."""
+"""The number of resets with all details; all are counted."""
 PATIENCE_SECONDS = 10.0
-"""So long a moment for `now` is waited for: who asks waits, too."""
-
+"""The longest wait for a moment for `now`; whoever asked waits as long."""
 
 _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
 
 class PendingReset(NamedTuple):
-    """A reset that is asked for, and until when (on the monotonic clock) a moment for it is waited for."""
+    """A reset that is asked for, by a ticket of the relay.
 
+    A moment for it is waited for `until` then, on the monotonic clock.
+    """
+
+    ticket: str
     request: ResetRequest
     until: float
 
 
 class Resets(NamedTuple):
-    """The latest resets of a comparison, the newest last, how many were `made`, and the start of the last.
+    """The latest resets of a comparison, the newest last; the number of all, `made`; the start of the last.
 
-    `start` is None where the start is that of the comparison file. `rested` tells that it is where nothing
-    waited by the comparison's own rules (`now`), or may be.
+    `start` is None if the comparison starts where its file says. `rested`: the start is a moment without
+    unmatched events (`now`), or may be.
     """
 
     records: tuple[Reset, ...] = ()
@@ -62,21 +65,21 @@ class Resets(NamedTuple):
     rested: bool = False
 
     def plus(self, reset: Reset, start: Start | None, *, rested: bool = False) -> Resets:
-        """One more."""
+        """The resets with one more."""
         return Resets((*self.records, reset)[-KEPT:], self.made + 1, start, rested)
 
     def moved_to(self, start: Start) -> Resets:
-        """The same, but that the last one begins at another start: where another shard rests."""
+        """The same resets, the last one with another start: that of a shard with its own moment."""
         *before, last = self.records
         record = last.model_copy(update={"start": start.as_written()})
         return self._replace(records=(*before, record), start=start)
 
     def applied_to(self, file: Spec) -> Spec:
-        """The comparison as it begins: where the last reset says, else where its file does."""
+        """The comparison with the start of the last reset, else with that of its file."""
         return file if self.start is None else begun_at(file, self.start)
 
     def state(self) -> dict[str, Any]:
-        """The members of a checkpoint's head that tell of them."""
+        """The resets as members of a checkpoint's head."""
         return {
             "resets": [reset.model_dump(mode="json") for reset in self.records],
             "reset_count": self.made,
@@ -85,7 +88,7 @@ class Resets(NamedTuple):
         }
 
     def beginning(self, digest: str, started_at: str) -> dict[str, Any]:
-        """The head of a checkpoint with which the last of them begins, before anything is read."""
+        """The head of the checkpoint that the last reset makes, before anything is read."""
         return {"spec_digest": digest, "started_at": started_at, "anew": True, **self.state()}
 
     @property
@@ -97,7 +100,7 @@ class Resets(NamedTuple):
 
     @classmethod
     def of(cls, head: Mapping[str, Any] | None) -> Resets:
-        """What `state` was of; none, where a head does not tell of them or there is none."""
+        """The resets in a head; none if there is no head, or none in it."""
         head = head or {}
         begins = head.get("begins")
         return cls(
@@ -115,7 +118,7 @@ def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now:
 
 
 def _told(error: Exception) -> str:
-    """Why a start that was asked for cannot be, as a sentence."""
+    """The reason why a start is impossible, as a sentence."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return str(first.get("ctx", {}).get("problem") or first["msg"].removeprefix("Value error, "))
@@ -129,7 +132,7 @@ def at_offsets(positions: Positions) -> Start:
 
 
 def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
-    """Why a moment at which nothing waits would say nothing of what is to come, if so."""
+    """The reason why a moment without unmatched events would prove nothing; None if it does."""
     if spec.duplicates.policy == "replays":
         return "a retry may write again what was written before (`duplicates: replays`)"
     if spec.start.at in ("event_time", "input"):
@@ -144,7 +147,7 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
 
 
 def unrest(ground: ResetState, now: float) -> str | None:
-    """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
+    """The events that are unmatched now, or may be; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
     undecided = comparison.is_held or comparison.in_dispute
@@ -159,7 +162,7 @@ def unrest(ground: ResetState, now: float) -> str | None:
 
 
 class ResetState(NamedTuple):
-    """Where a comparison stands that has begun: with `now` the new one begins there."""
+    """The state of a running comparison, at which the new one begins with `now`."""
 
     spec: Spec
     comparison: Comparison
@@ -167,47 +170,25 @@ class ResetState(NamedTuple):
     holes_seen: Sequence[SeenAt]
 
 
-class ResetDesk:
-    """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
+class ResetStarts:
+    """Finds the start of a reset that is asked for."""
 
-    def __init__(
-        self, file: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard = WHOLE
-    ) -> None:
-        self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
-        self._shard = shard
-        self.wish: PendingReset | None = None
+    def __init__(self, file: Spec, source: Source, clock: Clock, shard: Shard = WHOLE) -> None:
+        self._file, self._source, self._clock, self._shard = file, source, clock, shard
 
-    def take(self, request: ResetRequest) -> None:
-        """Something is asked for."""
-        self.wish = PendingReset(request, self._clock.monotonic() + PATIENCE_SECONDS)
+    def beginning(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
+        """The comparison from the start that is asked for; None while a moment for it is waited for.
 
-    def refuse(self, reason: str, *, unsure: bool = False) -> None:
-        """Answer that it does not begin anew; or that nobody knows."""
-        assert self.wish is not None, "something was asked for"
-        self._publisher.publish(ResetRefused(id=self.wish.request.id, reason=reason, open=unsure))
-        self.close()
-
-    def close(self) -> None:
-        """What was asked for is answered."""
-        self.wish = None
-
-    def beginning(self, hindrance: str | None, ground: ResetState | None) -> Spec | None:
-        """The comparison from the start that was asked for; None while a moment for it is waited for.
-
-        None, too, where it cannot be, by `hindrance` or by itself: that is answered.
+        Raises Unsafe with the reason if it cannot begin there.
         """
-        assert self.wish is not None, "something was asked for"
         try:
-            if hindrance is not None:
-                raise Unsafe(hindrance)
-            if self.wish.request.start == "now":
-                return self._now(self.wish, ground)
-            begun = self._named(self.wish.request.start)
+            if wish.request.start == "now":
+                return self._now(wish, ground)
+            begun = self._named(wish.request.start)
             self._check_shards(begun)
-            return begun
-        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
-            self.refuse(_told(reason))
-            return None
+        except (SourceError, SpecError, ValidationError) as error:
+            raise Unsafe(_told(error)) from error
+        return begun
 
     def _named(self, start: dict[str, Any] | None) -> Spec:
         begun = self._file if start is None else begun_at(self._file, Start.model_validate(start))
@@ -216,11 +197,11 @@ class ResetDesk:
         return begun
 
     def _check(self, begun: Spec) -> None:
-        """Raises Unsafe where Kafka does not have that start."""
+        """Raise Unsafe if Kafka does not have that start."""
         positions_of(begun, self._source.topics(), self._source.bound())
 
     def _check_shards(self, begun: Spec) -> None:
-        """Raises Unsafe where the comparison from that start on cannot be divided as it is."""
+        """Raise Unsafe if the comparison from that start on cannot be divided over the shards."""
         if self._shard.whole:
             return
         topics = self._source.topics()
@@ -246,9 +227,9 @@ class ResetDesk:
         return None
 
     def _complete(self, own: Positions, before: Ended | None) -> Positions:
-        """The positions of a shard, with those of the others as they were when it was asked for.
+        """The positions of a shard, with those of the others at the time of the request.
 
-        Each of them begins where it rests itself; these offsets are told and read by nobody.
+        Each of the others begins at a moment of its own; their offsets here are shown, and not used.
         """
         if self._shard.whole:
             return own

@@ -1,8 +1,8 @@
 """Decides where reading begins, or why it cannot begin yet, from the topics and the comparison file.
 
-`earliest` is safe only where both topics have their beginnings and those are of one time: what is gone on
-one side may be the partner of what is still there on the other. The other starts name a cut that both sides
-share.
+`earliest` is safe only if both topics still have their first records, and these are of one time: a record
+that is gone on one side may be the partner of one that is left on the other. The other starts name a cut that
+both sides share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Unsafe(Exception):  # noqa: N818 - it is an answer, caught where it is ask
 
 
 def positions_of(spec: Spec, topics: Topics, bound: Positions | None = None) -> Positions:
-    """Where to begin to read; `bound` are offsets below which nothing is to be read.
+    """The positions to begin to read at; `bound` are offsets below which nothing is to be read.
 
     Raises Unsafe.
     """
@@ -60,7 +60,7 @@ def _whole(topics: Topics) -> None:
 
 
 def apart(spec: Spec, first_ms: Mapping[Side, int | None]) -> str | None:
-    """Why the beginnings of the topics are not of one time, if both are there and are not."""
+    """The reason why the first records of both topics are not of one time; None if they are."""
     first = [first_ms[side] for side in Side]
     reference, candidate = first
     if spec.start.at != "earliest" or reference is None or candidate is None:

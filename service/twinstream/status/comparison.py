@@ -276,15 +276,6 @@ class ShardStatus(Frozen):
     unpaired: Sides[list[str]] = Sides[list[str]](reference=[], candidate=[])
 
 
-class Relayed(Frozen):
-    """The status of the owner of a comparison or shard, relayed by a standby.
-
-    Its times are those of the owner's host.
-    """
-
-    said: ShardStatus
-
-
 class Witness(Frozen):
     """One of the events that prove a divergence."""
 
@@ -374,13 +365,5 @@ class ResetRefused(Frozen):
 
 
 Publication = (
-    ComparisonStatus
-    | ShardStatus
-    | Relayed
-    | DivergenceReport
-    | UnmatchedSample
-    | Withdrawn
-    | Resumed
-    | Reset
-    | ResetRefused
+    ComparisonStatus | ShardStatus | DivergenceReport | UnmatchedSample | Withdrawn | Resumed | Reset
 )

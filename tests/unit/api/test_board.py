@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -208,8 +209,7 @@ def test_a_reset_is_told_at_once_and_what_was_found_before_is_withdrawn(board: B
     mailbox = board.subscribe(NAME)
     board.accept(reset())
     board.accept(Resumed(comparison=NAME, divergences=()))
-    mailbox.close()
-    names = [event.name for event in asyncio.run(drained(mailbox))]
+    names = [event.name for event in drain(mailbox)]
     assert names == ["status", "gate", "phase", "reset", "withdrawn"]
     assert board.divergences(NAME).page(10).items == []
 
@@ -229,6 +229,26 @@ def test_what_was_said_of_a_comparison_that_a_reset_has_ended_counts_no_more_als
     assert board.view(NAME).answer == "pass"
 
 
+def test_a_reset_that_its_matcher_and_whoever_asked_for_it_report_is_told_once(board: Board) -> None:
+    board.accept(status())
+    mailbox = board.subscribe(NAME)
+    for _ in range(2):
+        board.accept(reset())
+    assert [event.name for event in drain(mailbox)].count("reset") == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "state"), [(Board.lost, "lost"), (Board.unheard, "unheard"), (lambda *_: None, "fresh")]
+)
+def test_what_is_known_of_a_matcher_is_whether_it_is_there_and_stands_by(
+    board: Board, mark: Callable[..., None], state: str
+) -> None:
+    health = status().health.model_copy(update={"standby": True})
+    board.accept(status(health=health))
+    mark(board, NAME, "it is not there")
+    assert board.matcher_state(NAME) == (state, True)
+
+
 def test_a_reset_that_the_status_has_already_changes_nothing(board: Board) -> None:
     board.accept(status(resets=[reset()], reset_count=1))
     board.accept(reset())
@@ -243,14 +263,6 @@ def test_a_matcher_that_has_fallen_may_go_on_with_the_comparison_before_a_reset_
     board.lost(NAME, "it fell")
     board.accept(status(at=START + timedelta(seconds=1)))
     assert board.view(NAME).answer == "pass"
-
-
-async def drained(mailbox: Mailbox) -> list[BoardEvent]:
-    """All events that wait in a mailbox that is closed."""
-    events = []
-    while (event := await mailbox.take()) is not None:
-        events.append(event)
-    return events
 
 
 def test_a_status_is_made_into_bytes_once_a_publication_whoever_asks(
@@ -293,9 +305,7 @@ def test_a_stalled_client_costs_a_bounded_number_of_bytes() -> None:
         mailbox.put(BoardEvent("divergence", NAME, "d" * (number % 700), f"d{number}"))
         assert mailbox.characters <= 10_000
         assert len(mailbox) <= 100 + 1
-    mailbox.close()
-    events = asyncio.run(drained(mailbox))
-    assert "status" in {event.name for event in events}
+    assert "status" in {event.name for event in drain(mailbox)}
     assert mailbox.characters == 0
 
 
@@ -303,10 +313,7 @@ def test_what_is_sent_of_an_event_is_made_once_for_all_clients(board: Board) -> 
     board.accept(status())
     mailboxes = [board.subscribe() for _ in range(3)]
     board.accept(at(1))
-    waiting = []
-    for mailbox in mailboxes:
-        mailbox.close()
-        waiting.append(asyncio.run(drained(mailbox)))
+    waiting = [drain(mailbox) for mailbox in mailboxes]
     for together in zip(*waiting, strict=True):
         assert len({id(event.encoded) for event in together}) == 1
     assert b"event: status" in waiting[0][0].encoded
@@ -316,8 +323,7 @@ def test_one_event_larger_than_the_bound_is_sent_alone() -> None:
     mailbox = Mailbox(limit_characters=10)
     mailbox.put(BoardEvent("divergence", NAME, "d" * 5, "small"))
     mailbox.put(BoardEvent("divergence", NAME, "d" * 30, "large"))
-    mailbox.close()
-    assert [event.subject for event in asyncio.run(drained(mailbox))] == ["large"]
+    assert [event.subject for event in drain(mailbox)] == ["large"]
 
 
 def test_of_a_flood_what_names_each_divergence_stays() -> None:
@@ -469,16 +475,9 @@ def test_a_lag_that_is_not_known_of_every_partition_is_not_known() -> None:
     assert samples.items()[0].lag == Sides[int | None](reference=None, candidate=2)
 
 
-async def names_in(mailbox: Mailbox) -> list[str]:
-    return [
-        (await asyncio.wait_for(mailbox.take(), 5) or BoardEvent("", "", "")).name
-        for _ in range(len(mailbox))
-    ]
-
-
 def test_a_subscriber_gets_the_state_of_now_first(board: Board) -> None:
     board.accept(status())
-    assert asyncio.run(names_in(board.subscribe())) == ["status", "gate"]
+    assert [event.name for event in drain(board.subscribe())] == ["status", "gate"]
 
 
 def test_a_change_of_verdict_is_told_with_the_one_before(board: Board, clocks: Clocks) -> None:

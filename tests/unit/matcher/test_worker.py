@@ -14,7 +14,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.schedule import PUT_OFF_SECONDS
-from twinstream.matcher.worker import Ports, Worker
+from twinstream.matcher.worker import Worker
 from twinstream.ports import Checkpoint, Stored
 from twinstream.spec.load import loads
 
@@ -220,8 +220,7 @@ def test_a_matcher_beyond_its_memory_limit_keeps_nothing_more_and_says_so() -> N
     bench = Bench()
     store = MemoryStore(bench.storage, "worker")
     caution = Caution(Trail(), memory_limit_bytes=1)
-    ports = Ports(bench.source, store, bench.publisher, bench.clock)
-    worker = Worker(loads(bench.spec), ports, caution=caution)
+    worker = Worker(loads(bench.spec), bench.ports(store), caution=caution)
     assert worker.start()
     bench.write_both(("a", 1))
     status = bench.run(worker)
@@ -360,7 +359,7 @@ class _AnswersLost(MemoryStore):
 def test_a_save_whose_answer_was_lost_is_not_mistaken_for_the_next_one() -> None:
     bench = Bench()
     store = _AnswersLost(bench.storage, "worker")
-    worker = Worker(loads(SPEC), Ports(bench.source, store, bench.publisher, bench.clock))
+    worker = Worker(loads(SPEC), bench.ports(store))
     assert worker.start()
     bench.write_both(("a", 0))
     store.lose_answer = True
@@ -473,7 +472,7 @@ class _PausedInside(MemoryStore):
 def test_a_pause_during_a_save_does_not_put_off_the_next_for_long() -> None:
     bench = Bench()
     store = _PausedInside(bench)
-    worker = Worker(loads(SPEC), Ports(bench.source, store, bench.publisher, bench.clock))
+    worker = Worker(loads(SPEC), bench.ports(store))
     assert worker.start()
     store.pause_seconds = 600.0
     bench.write_both(*EVENTS)
@@ -547,7 +546,7 @@ def test_a_store_that_hung_is_used_again_within_seconds_and_has_not_stopped_matc
 ) -> None:
     bench = Bench()
     store = _Hanging(bench)
-    worker = Worker(loads(SPEC), Ports(bench.source, store, bench.publisher, bench.clock))
+    worker = Worker(loads(SPEC), bench.ports(store))
     assert worker.start()
     bench.run(worker)
 

@@ -200,7 +200,7 @@ def test_a_comparison_that_is_reset_begins_anew_with_any_secret(start: Any) -> N
         found.write(RIGHT, (f"{HIDDEN}-d", 40))
         found.write_both(*((f"{HIDDEN}-a", n) for n in range(50, 70)))
         found.run(worker, 5)
-    assert worker.begin_anew(request)
+    assert found.reset(worker, request)
     found.secret = b"another secret of the tests"
     status = found.run(found.restarted(), 5)
     assert status.reset_count == 1

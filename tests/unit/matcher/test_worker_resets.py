@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource, MemoryStorage
+from tests.support.workers import SPEC, Bench, answers, ask
+from twinstream.adapters.memory import MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
+from twinstream.errors import StoreError
+from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.matcher.worker import Worker
+from twinstream.ports import Asked
 from twinstream.starting.reset_model import PATIENCE_SECONDS
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
@@ -31,8 +34,8 @@ def diverged(spec: str = SPEC, **source: int) -> tuple[Bench, Worker]:
 
 
 def refusal(bench: Bench) -> str:
-    """The last thing that was published is a refusal: its reason."""
-    last = bench.publisher.published[-1]
+    """The last answer is a refusal: its reason."""
+    last = answers(bench.storage)[-1]
     assert isinstance(last, ResetRefused), last
     assert not last.open
     return last.reason
@@ -41,7 +44,7 @@ def refusal(bench: Bench) -> str:
 def test_a_comparison_that_is_reset_begins_anew_where_its_file_says_and_forgets_what_it_found() -> None:
     bench, worker = diverged()
     before = bench.status()
-    assert worker.begin_anew(request())
+    assert bench.reset(worker, request())
     waiting = bench.status()
     assert (waiting.verdict, waiting.health.status, waiting.reset_count) == ("PENDING", "degraded", 1)
     status = bench.run(bench.restarted(), steps=20)
@@ -53,7 +56,7 @@ def test_a_comparison_that_is_reset_begins_anew_where_its_file_says_and_forgets_
 def test_the_record_says_who_when_why_from_where_and_what_the_verdict_was() -> None:
     bench, worker = diverged()
     before = bench.status()
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     record = next(said for said in bench.publisher.published if isinstance(said, Reset))
     assert record.model_dump(exclude={"at", "before"}) == {
         "id": "r-1",
@@ -76,7 +79,7 @@ def test_the_record_says_who_when_why_from_where_and_what_the_verdict_was() -> N
 
 def test_it_begins_now_with_what_both_put_out_from_now_on() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     worker = bench.restarted()
     bench.write_both(*EVENTS[:7])
     status = bench.run(worker)
@@ -91,7 +94,7 @@ def test_now_waits_for_a_moment_at_which_nothing_waits_for_its_partner() -> None
     bench, worker = diverged()
     bench.write(Side.LEFT, ("b", 1))
     bench.run(worker)
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     bench.write(Side.RIGHT, ("b", 1))
     worker.step()
     assert worker.begin_anew()
@@ -99,11 +102,11 @@ def test_now_waits_for_a_moment_at_which_nothing_waits_for_its_partner() -> None
 
 def test_now_is_refused_where_one_side_may_still_put_out_what_lies_before_the_start() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 1_000}))
+    assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 1_000}))
     worker = bench.restarted()
     bench.write(Side.LEFT, ("b", 1))
     assert bench.run(worker).accounts.reference.before_start == 41
-    assert not worker.begin_anew(request("now", "r-2"))
+    assert not bench.reset(worker, request("now", "r-2"))
     assert refusal(bench) == (
         "`now` cannot be its start, since of what lies before its own start (`start: event_time`) one side "
         "may still write more: name a barrier, an event time or offsets as `start`"
@@ -116,7 +119,7 @@ def test_now_is_refused_when_no_such_moment_comes_and_nothing_changes() -> None:
     bench, worker = diverged()
     bench.write(Side.LEFT, ("b", 1))
     bench.run(worker)
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     bench.clock.advance(PATIENCE_SECONDS)
     assert not worker.begin_anew()
     assert refusal(bench) == (
@@ -132,7 +135,7 @@ def test_partners_of_what_was_not_checked_may_still_come_and_are_waited_for() ->
     bench.source.add_partition(Side.LEFT)
     bench.run(worker)
     assert bench.status().hole_count == 1
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     bench.clock.advance(61)
     assert worker.begin_anew()
 
@@ -149,7 +152,7 @@ def test_how_long_they_are_waited_for_is_no_matter_of_the_time_of_day(jump: floa
         worker.stop()
         worker = bench.restarted()
     bench.clock.set(jump)
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     bench.clock.advance(61)
     assert worker.begin_anew()
 
@@ -167,7 +170,7 @@ def test_now_is_refused_where_the_matcher_does_not_follow_all_that_is_put_out(mo
     bench.write(Side.LEFT, *EVENTS)
     bench.write(Side.RIGHT, *EVENTS[:5], *EVENTS[6:])
     bench.run(worker, steps=20)
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     assert why in refusal(bench)
 
 
@@ -188,14 +191,14 @@ def test_a_start_that_cannot_be_is_refused_with_the_reason_and_nothing_changes(
     bench, worker = diverged()
     bench.source.retain(Side.LEFT, 0, 3)
     before = bench.storage.stored
-    assert not worker.begin_anew(request(start))
+    assert not bench.reset(worker, request(start))
     assert why in refusal(bench)
     assert bench.storage.stored == before
 
 
 def test_it_begins_at_the_start_that_was_named_also_after_restarts() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 10.5}))
+    assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10.5}))
     for _ in range(2):
         worker = bench.restarted()
         status = bench.run(worker, steps=20)
@@ -209,10 +212,10 @@ def test_it_begins_at_the_start_that_was_named_also_after_restarts() -> None:
 
 def test_a_reset_without_a_start_goes_back_to_that_of_the_file() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     worker = bench.restarted()
     bench.run(worker)
-    assert worker.begin_anew(request(identifier="r-2"))
+    assert bench.reset(worker, request(identifier="r-2"))
     status = bench.run(bench.restarted(), steps=20)
     assert (status.verdict, status.events.reference, status.reset_count) == ("DIVERGED", 40, 2)
     assert [record.id for record in status.resets] == ["r-1", "r-2"]
@@ -224,39 +227,100 @@ def test_a_comparison_without_a_safe_start_can_be_given_one() -> None:
     bench.source.retain(Side.LEFT, 0, 3)
     worker = bench.worker()
     assert not worker.start()
-    assert not worker.begin_anew(request("now"))
+    assert not bench.reset(worker, request("now"))
     assert "it has not begun" in refusal(bench)
     start = {"at": "offsets", "reference": {"0": 3}, "candidate": {"0": 3}}
-    assert worker.begin_anew(request(start))
+    assert bench.reset(worker, request(start))
     assert bench.run(bench.restarted()).matched == 37
 
 
-def test_a_standby_refuses() -> None:
-    bench, _ = diverged()
+def test_a_standby_takes_no_request_and_the_owner_does() -> None:
+    bench, worker = diverged()
     standby = bench.worker()
     assert not standby.start()
-    assert not standby.begin_anew(request())
-    assert "another process owns this comparison" in refusal(bench)
+    assert not bench.reset(standby, request())
+    assert answers(bench.storage) == []
+    assert worker.begin_anew()
 
 
-def test_without_its_store_a_comparison_is_not_reset() -> None:
+def test_while_a_moment_is_waited_for_another_request_waits_where_it_was_left() -> None:
     bench, worker = diverged()
-    bench.storage.down = "redis is away"
-    bench.write_both(("b", 1))
+    bench.write(Side.LEFT, ("b", 1))
     bench.run(worker)
-    assert not worker.begin_anew(request())
-    assert "redis is away" in refusal(bench)
+    assert not bench.reset(worker, request("now"))
+    assert not bench.reset(worker, request(identifier="r-2"))
+    assert bench.storage.request is not None
+    bench.clock.advance(PATIENCE_SECONDS)
+    assert not worker.begin_anew()
+    assert worker.begin_anew()
+    assert [one.id for one in answers(bench.storage)] == ["r-1", "r-2"]
 
 
-def test_a_store_that_fails_in_the_middle_ends_the_worker_and_nobody_knows() -> None:
+def test_requests_are_looked_for_once_a_second() -> None:
     bench, worker = diverged()
+    assert not worker.begin_anew()
+    ask(bench.storage, request())
+    assert not worker.begin_anew()
+    bench.clock.advance(TAKE_SECONDS)
+    assert worker.begin_anew()
+
+
+def test_a_request_that_was_refused_and_that_a_fail_over_brings_back_is_not_taken_again() -> None:
+    bench, worker = diverged()
+    bench.write(Side.LEFT, ("b", 1))
+    bench.run(worker)
+    ask(bench.storage, request("now"))
+    brought_back = bench.storage.request
+    assert not worker.begin_anew()
+    bench.clock.advance(PATIENCE_SECONDS)
+    assert not worker.begin_anew()
+    assert "there was none" in refusal(bench)
+    bench.storage.request = brought_back
+    bench.write(Side.RIGHT, ("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew()
+    assert bench.status().reset_count == 0
+
+
+def test_what_is_no_request_of_this_version_is_left_aside() -> None:
+    bench, worker = diverged()
+    bench.storage.request = Asked("ticket", b'{"id": 1}')
+    assert not worker.begin_anew()
+    assert answers(bench.storage) == []
+    assert bench.reset(worker, request())
+
+
+def test_while_its_store_is_away_a_comparison_is_not_reset() -> None:
+    bench, worker = diverged()
+    bench.write(Side.LEFT, ("b", 1))
+    bench.run(worker)
+    assert not bench.reset(worker, request("now"))
     bench.storage.down = "redis is away"
-    with pytest.raises(Exception, match="redis is away"):
-        worker.begin_anew(request())
-    last = bench.publisher.published[-1]
-    assert isinstance(last, ResetRefused)
-    assert last.open
+    bench.write(Side.RIGHT, ("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew()
     bench.storage.down = None
+    assert answers(bench.storage) == [], "nobody could be told"
+    assert not bench.reset(worker, request(identifier="r-2"))
+    assert "redis is away" in refusal(bench), "nothing was saved since"
+    assert bench.run(worker).verdict == "DIVERGED"
+
+
+def test_a_store_that_fails_in_the_middle_ends_the_worker_and_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, worker = diverged()
+
+    def fail(*_: object) -> None:
+        raise StoreError("redis is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "save", fail)
+        with pytest.raises(StoreError, match="redis is away"):
+            bench.reset(worker, request())
+    (answer,) = answers(bench.storage)
+    assert isinstance(answer, ResetRefused)
+    assert answer.open
     assert bench.run(bench.restarted()).verdict == "DIVERGED"
 
 
@@ -267,7 +331,7 @@ def test_a_reset_is_not_taken_for_a_loss_of_the_state() -> None:
     bench, worker = diverged()
     worker.stop()
     worker = bench.restarted()
-    assert worker.begin_anew(request({"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}))
+    assert bench.reset(worker, request({"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}))
     status = bench.run(bench.restarted())
     assert (status.verdict, status.matched, status.hole_count) == ("EQUIVALENT", 34, 0)
 
@@ -275,7 +339,7 @@ def test_a_reset_is_not_taken_for_a_loss_of_the_state() -> None:
 def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from_the_new_start() -> None:
     bench, worker = diverged()
     start = {"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}
-    assert worker.begin_anew(request(start))
+    assert bench.reset(worker, request(start))
     worker = bench.restarted()
     assert bench.run(worker).verdict == "EQUIVALENT"
     worker.stop()
@@ -286,7 +350,7 @@ def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from
 
 def test_the_new_start_at_an_event_time_is_remembered_by_kafka_too() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 10}))
+    assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10}))
     worker = bench.restarted()
     assert bench.run(worker, steps=20).matched == 30
     worker.stop()
@@ -299,7 +363,7 @@ def test_a_living_owner_whose_store_has_lost_the_reset_leaves_nothing_of_the_old
     bench, worker = diverged()
     older = bench.storage.stored
     assert older.divergences
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     worker = bench.restarted()
     bench.write_both(*EVENTS[:5])
     bench.run(worker)
@@ -314,7 +378,7 @@ def test_a_living_owner_whose_store_has_lost_the_reset_leaves_nothing_of_the_old
 def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_on() -> None:
     bench, worker = diverged()
     older = bench.storage.stored
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     worker = bench.restarted()
     bench.write_both(*EVENTS[:5])
     bench.run(worker)
@@ -330,12 +394,12 @@ def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_o
 
 def test_a_reset_that_is_asked_for_again_is_done_once_and_its_record_is_the_answer() -> None:
     bench, worker = diverged()
-    assert worker.begin_anew(request("now"))
+    assert bench.reset(worker, request("now"))
     made = next(said for said in bench.publisher.published if isinstance(said, Reset))
     worker = bench.restarted()
     bench.write_both(*EVENTS[:7])
     bench.run(worker)
-    assert not worker.begin_anew(request("now"))
-    assert bench.publisher.published[-1] == made
+    assert not bench.reset(worker, request("now"))
+    assert answers(bench.storage) == [made, made]
     status = bench.run(worker)
     assert (status.matched, status.reset_count) == (7, 1)

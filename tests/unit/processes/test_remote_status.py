@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.hosts import START, Host, Hosts, expectation
-from tests.support.workers import SPEC
-from twinstream.adapters.memory import ManualClock, MemoryShelf, MemoryStore
+from tests.support.workers import SPEC, ask
+from twinstream.adapters.memory import ManualClock, MemoryShelf
 from twinstream.api.routes.operations import (
     obstacles_to_answering,
     obstacles_to_matching,
@@ -14,9 +14,9 @@ from twinstream.api.routes.operations import (
 )
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
-from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
-from twinstream.processes.remote_status import FOREIGN, UNHEARD, ShardView, Watcher
+from twinstream.processes.remote_status import FOREIGN, UNHEARD, Watcher
 from twinstream.processes.standby import WAITING_BYTES, Bulletin
 from twinstream.spec.load import digest, loads
 from twinstream.status.comparison import ResetRequest
@@ -30,17 +30,17 @@ class Watch:
         self.clock.advance(hosts.passed)
         self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
         self.board.expect(expectation(spec))
-        self._watcher = Watcher(digest(loads(spec)), MemoryStore(hosts.storage, "watcher"), self.clock)
+        self._watcher = Watcher(digest(loads(spec)), hosts.shelf.owned_by("watcher"), WHOLE, self.clock)
         self._hosts = hosts
 
     def listen(self) -> str | None:
         """What it does in a second; why it hears nobody."""
-        heard = self._watcher.listen()
-        if heard.silence is not None:
-            self.board.unheard("test", heard.silence)
-        for publication, made_at in heard.publications:
+        news = self._watcher.listen()
+        if news.silence is not None:
+            self.board.unheard("test", news.silence)
+        for publication, made_at in news.publications:
             self.board.accept(publication, made_at=made_at)
-        return heard.silence
+        return news.silence
 
     def turns(self, *hosts: Host, seconds: int = 3) -> None:
         """Let these hosts and this one live for some seconds."""
@@ -195,8 +195,8 @@ def test_a_bulletin_has_boundedly_much_of_what_waits(hosts: Hosts, owner: Host) 
 
 
 def test_a_reset_is_seen_with_its_record(hosts: Hosts, owner: Host, watch: Watch) -> None:
-    request = ResetRequest(id="1", by="me", reason="a test", address="here", start="now")
-    assert owner.worker.begin_anew(request)
+    ask(hosts.storage, ResetRequest(id="1", by="me", reason="a test", address="here", start="now"))
+    assert owner.worker.begin_anew()
     watch.listen()
     assert watch.view.answer == "undecided"
     owner.renew(hosts)
@@ -224,7 +224,7 @@ def test_a_matcher_without_a_store_is_not_ready(hosts: Hosts, owner: Host) -> No
 def test_matchers_with_another_number_of_shards_are_not_heard_and_the_number_is_named() -> None:
     shelf = MemoryShelf()
     shelf.in_effect = 2
-    watcher = Watcher("digest", ShardView(shelf.owned_by("watcher"), Shard(0, 3)), ManualClock())
+    watcher = Watcher("digest", shelf.owned_by("watcher"), Shard(0, 3), ManualClock())
     silence = watcher.listen().silence
     assert silence is not None
     assert "run with --shards 2, and this process with --shards 3" in silence

@@ -229,8 +229,9 @@ def stopped(shards: int) -> Team:
     return team
 
 
-def reset(worker: Worker, start: Any = None) -> bool:
-    return worker.begin_anew(ResetRequest(id="r", by="ann", reason="bigger", address="", start=start))
+def reset(team: Team, worker: Worker, start: Any = None, by: str = "ann") -> bool:
+    team.ask(ResetRequest(id=f"{by} {start}", by=by, reason="bigger", address="", start=start))
+    return worker.begin_anew()
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
@@ -245,8 +246,8 @@ def test_another_number_of_shards_is_refused_until_a_reset_and_the_old_state_goe
         f"its state is that of --shards {before}, and this process runs with --shards {after}: start it with "
         f"--shards {before}, or begin the comparison anew with {after} (`twinstream reset`)"
     )
-    assert not reset(worker, "now"), "nobody knows where that is"
-    assert reset(worker)
+    assert not reset(team, worker, "now"), "nobody knows where that is"
+    assert reset(team, worker)
     assert team.shelf.in_effect == after
     stored = [team.shelf.storage(Shard(number, before)).stored for number in range(before)]
     assert stored == [EMPTY] * before
@@ -283,7 +284,7 @@ def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> N
     team.shards = 3
     worker = team.worker(0)
     assert not worker.start()
-    assert reset(worker)
+    assert reset(team, worker)
     store = workers[1]._store
     assert isinstance(store, ShardStore)
     for call in (lambda: store.renew(1), lambda: store.save(Checkpoint(99, None, b"", b"", {}))):
@@ -294,12 +295,12 @@ def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> N
 def test_the_resets_of_before_are_told_by_another_number_of_shards() -> None:
     team = stopped(1)
     (worker,) = team.started()
-    assert reset(worker)
+    assert reset(team, worker)
     team.shelf.storage(Shard()).lease = None
     team.shards = 2
     worker = team.worker(0)
     assert not worker.start()
-    assert worker.begin_anew(ResetRequest(id="r-2", by="bob", reason="bigger still", address=""))
+    assert reset(team, worker, by="bob")
     made = next(one for one in team.publishers[0].published if isinstance(one, Reset))
     assert made.by == "bob"
     team.shelf.storage(Shard(0, 2)).lease = None

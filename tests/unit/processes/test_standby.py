@@ -5,19 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.hosts import START, Host, Hosts
-from tests.support.workers import SPEC
-from twinstream.adapters.memory import MemoryStore
+from tests.support.workers import SPEC, answers, ask
+from twinstream.adapters.memory import MemoryRelay
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.matcher.worker import STANDBY, TAKING_OVER
 from twinstream.processes.standby import RELAYED, REPORTS_TOLD, Bulletin
-from twinstream.status.comparison import (
-    ComparisonStatus,
-    DivergenceReport,
-    Relayed,
-    ResetRefused,
-    ResetRequest,
-)
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport, ResetRequest, ShardStatus
 
 
 @pytest.fixture
@@ -50,12 +44,7 @@ def test_a_standby_answers_as_the_owner_does_and_says_that_it_stands_by(hosts: H
     assert obstacles_to_serving(own) == []
 
 
-def test_nothing_is_told_where_nobody_stands_by(hosts: Hosts) -> None:
-    hosts.turns(hosts.add())
-    assert hosts.storage.bulletin is None
-
-
-def test_what_was_told_before_it_asked_is_not_shown(hosts: Hosts) -> None:
+def test_what_was_told_before_it_looked_is_not_shown(hosts: Hosts) -> None:
     owner, _ = pair(hosts)
     second = hosts.add()
     for _ in range(3):
@@ -77,11 +66,39 @@ def test_an_old_bulletin_that_arrives_again_and_again_makes_nothing_fresh(hosts:
     owner, standby = pair(hosts)
     late = hosts.storage.bulletin
     hosts.turns(owner, standby, seconds=2)
-    before = published(standby, Relayed)
+    before = published(standby, ShardStatus)
     for _ in range(6):
         hosts.storage.bulletin = late
         hosts.turns(standby, seconds=1)
-    assert (standby.gate, published(standby, Relayed) - before) == ("undecided", 0)
+    assert (standby.gate, published(standby, ShardStatus) - before) == ("undecided", 0)
+
+
+@pytest.mark.parametrize(("seconds", "gate"), [(4, "pass"), (6, "undecided")])
+def test_a_status_that_comes_late_is_as_old_as_its_stamp_says(hosts: Hosts, seconds: int, gate: str) -> None:
+    owner, standby = pair(hosts)
+    read = hosts.storage.bulletin
+    owner.turn()
+    late, hosts.storage.bulletin = hosts.storage.bulletin, read
+    hosts.turns(standby, seconds=seconds)
+    hosts.storage.bulletin = late
+    standby.turn()
+    assert (standby.gate, standby.view().age_seconds) == (gate, seconds)
+    hosts.advance(2)
+    assert standby.gate == "undecided"
+
+
+def test_a_status_from_before_the_clock_of_the_store_was_set_back_is_not_shown(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    hosts.turns(owner, seconds=1)
+    hosts.skew = -60.0
+    before = published(standby, ShardStatus)
+    hosts.turns(standby, seconds=1)
+    assert published(standby, ShardStatus) == before
+    hosts.turns(owner, standby, seconds=1)
+    assert (published(standby, ShardStatus), standby.gate) == (before + 1, "undecided"), "clocks are apart"
+    hosts.skew = 0.0
+    hosts.turns(owner, standby, seconds=3)
+    assert standby.gate == "pass"
 
 
 def test_an_owner_whose_lease_has_ended_counts_no_more_at_once(hosts: Hosts) -> None:
@@ -106,6 +123,19 @@ def test_after_a_takeover_a_third_one_waits_for_the_word_of_the_new_owner(hosts:
     assert (second.gate, third.gate) == ("pass", "pass")
 
 
+def test_the_first_word_of_a_new_owner_may_have_stood_there_for_long_and_does_not_count(hosts: Hosts) -> None:
+    owner, second = pair(hosts)
+    third = hosts.add()
+    hosts.turns(owner, second, third, seconds=3)
+    owner.worker.stop()
+    hosts.turns(second, seconds=4)
+    assert (second.gate, third.gate) == ("pass", "pass"), "the last word of the old owner is 4 s old"
+    third.turn()
+    assert third.gate == "undecided"
+    hosts.turns(second, third, seconds=1)
+    assert third.gate == "pass"
+
+
 def test_one_that_takes_over_says_nothing_of_the_old_owner_while_it_loads(hosts: Hosts) -> None:
     owner, standby = pair(hosts)
     owner.worker.stop()
@@ -128,10 +158,10 @@ def test_the_answer_of_another_comparison_file_is_not_shown(hosts: Hosts) -> Non
     owner, other = hosts.add(), hosts.add(spec=SPEC + "overdue: {after: 61s}\n")
     hosts.turns(owner, other, seconds=6)
     assert (owner.gate, other.gate) == ("pass", "undecided")
-    assert published(other, Relayed) == 0
+    assert published(other, ShardStatus) == 0
 
 
-@pytest.mark.parametrize("bulletin", [b"", b"{}", b"\xff", b'{"answers": 1}'])
+@pytest.mark.parametrize("bulletin", [b"", b"{}", b"\xff", b'{"stamp": 1}'])
 def test_what_is_not_understood_is_not_shown(hosts: Hosts, bulletin: bytes) -> None:
     _, standby = pair(hosts)
     hosts.storage.bulletin = ("host-0", bulletin)
@@ -150,6 +180,15 @@ def test_a_wrong_clock_neither_hinders_a_pass_nor_makes_an_old_prefix_young(
     hosts.turns(owner, standby, seconds=20)
     assert (owner.gate, standby.gate) == ("undecided", "undecided")
     assert "verified only through" in standby.view().gate.reason
+
+
+def test_one_that_stood_still_itself_does_not_take_what_it_finds_for_new(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    hosts.turns(owner)
+    hosts.skew = -20.0  # The clock of the store is set back meanwhile, so that the stamp looks new.
+    hosts.advance(20.0)
+    standby.turn()
+    assert standby.gate == "undecided"
 
 
 def test_differences_are_shown_provisionally_then_for_good_and_stay(hosts: Hosts) -> None:
@@ -206,7 +245,7 @@ def test_an_owner_asks_nothing_of_a_store_that_is_in_trouble(
     hosts.storage.down = "the store is away"
     owner.turn()
     asked: list[int] = []
-    monkeypatch.setattr(MemoryStore, "asked", lambda _: asked.append(1) or b"")
+    monkeypatch.setattr(MemoryRelay, "time", lambda _: asked.append(1))
     owner.turn()
     assert asked == []
     assert isinstance(owner.publisher.published[-1], ComparisonStatus)
@@ -214,18 +253,16 @@ def test_an_owner_asks_nothing_of_a_store_that_is_in_trouble(
 
 def test_a_reset_of_the_owner_is_one_of_the_standby_which_itself_can_reset_nothing(hosts: Hosts) -> None:
     owner, standby = pair(hosts)
-    wish = ResetRequest(id="0", by="me", reason="a test", address="here")
-    assert not standby.worker.begin_anew(wish)
-    (refused,) = (one for one in standby.publisher.published if isinstance(one, ResetRefused))
-    assert refused.reason == f"{STANDBY}: ask the owner, on host-0"
     for number in (100, 103):
         hosts.write(Side.LEFT, number)
     hosts.write(Side.RIGHT, 103)
     hosts.write_both(90)
     hosts.turns(owner, standby)
     assert list(reports(standby).values()) == [False]
-    request = ResetRequest(id="1", by="me", reason="a test", address="here", start="now")
-    assert owner.worker.begin_anew(request)
+    ask(hosts.storage, ResetRequest(id="1", by="me", reason="a test", address="here", start="now"))
+    assert not standby.worker.begin_anew()
+    assert owner.worker.begin_anew()
+    assert [one.id for one in answers(hosts.storage)] == ["1"]
     standby.turn()
     assert standby.view().status.verdict == "PENDING"
     owner.renew(hosts)

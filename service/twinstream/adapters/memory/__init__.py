@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from twinstream.adapters.clocks import ManualClock
 from twinstream.adapters.memory.source import MemorySource
-from twinstream.adapters.memory.store import MemoryShelf, MemoryStorage, MemoryStore, OwnedShelf
+from twinstream.adapters.memory.store import (
+    MemoryRelay,
+    MemoryShelf,
+    MemoryStorage,
+    MemoryStore,
+    OwnedShelf,
+)
 from twinstream.status.comparison import Publication
 
 __all__ = [
     "ManualClock",
     "MemoryPublisher",
+    "MemoryRelay",
     "MemoryShelf",
     "MemorySource",
     "MemoryStorage",

@@ -1,19 +1,20 @@
-"""The content of Redis as values: the state of a comparison, and the stores of its shards."""
+"""The content of Redis as values: the state of a comparison, its relay, and those of its shards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from uuid import uuid4
 
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import EMPTY, Checkpoint, Stored
+from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
 
 
 class MemoryStorage:
-    """The shared part of several stores of one comparison: in effect, the server.
+    """The shared part of the stores and relays of one comparison: in effect, the server.
 
     While `down` is a sentence, every call fails as without a server. `clock` gives the server's time in
-    seconds since 1970; without one the store gives no time.
+    seconds since 1970; without one the relay gives no time, so that nobody is told anything.
     """
 
     def __init__(self) -> None:
@@ -21,10 +22,21 @@ class MemoryStorage:
         self.lease: str | None = None
         self.writer: str | None = None
         self.stored = EMPTY
-        self.questions: list[str] = []
         self.bulletin: tuple[str, bytes] | None = None
+        self.request: Asked | None = None
+        self.answers: dict[str, bytes] = {}
         self.down: str | None = None
         self.clock: Callable[[], float] | None = None
+
+    def reached(self) -> MemoryStorage:
+        """Itself. Raises StoreError while it is down."""
+        if self.down:
+            raise StoreError(self.down)
+        return self
+
+    def owned_by(self, token: str) -> bool:
+        """Whether this owner's lease is running, and it answers."""
+        return not self.down and self.lease == self.owner == token
 
 
 class MemoryStore:
@@ -36,7 +48,7 @@ class MemoryStore:
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running."""
-        storage = self._reached()
+        storage = self._storage.reached()
         if storage.lease not in (None, self._token):
             return False
         storage.owner = storage.lease = self._token
@@ -44,12 +56,12 @@ class MemoryStore:
 
     def seize(self) -> None:
         """Take ownership, whoever has it."""
-        storage = self._reached()
+        storage = self._storage.reached()
         storage.owner = storage.lease = self._token
 
     def load(self) -> Stored:
         """The state saved last."""
-        return self._reached().stored
+        return self._storage.reached().stored
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Let a checkpoint take effect. Raises Fenced or Outdated."""
@@ -82,7 +94,7 @@ class MemoryStore:
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
-        storage = self._reached()
+        storage = self._storage.reached()
         if storage.lease == self._token:
             storage.lease = None
 
@@ -92,39 +104,16 @@ class MemoryStore:
 
     def memory_bytes(self) -> int:
         """The number of bytes held."""
-        _, head, bodies, divergences = self._reached().stored
+        _, head, bodies, divergences = self._storage.reached().stored
         return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
-
-    def time(self) -> float | None:
-        """The time of its clock, if it has one."""
-        storage = self._storage
-        return None if storage.down or storage.clock is None else storage.clock()
-
-    def asked(self) -> bytes:
-        """The latest questions."""
-        return b"" if self._storage.down else " ".join(self._storage.questions).encode()
-
-    def tell(self, bulletin: bytes) -> None:
-        """Store a bulletin, if the lease is this owner's."""
-        storage = self._storage
-        if not storage.down and storage.lease == storage.owner == self._token:
-            storage.bulletin = (self._token, bulletin)
-
-    def ask(self, question: str) -> bytes | None:
-        """Leave a question; returns the owner's bulletin."""
-        storage = self._reached()
-        storage.questions = [question, *storage.questions][:32]
-        if storage.bulletin is None or not storage.lease == storage.owner == storage.bulletin[0]:
-            return None
-        return storage.bulletin[1]
 
     def head(self) -> bytes:
         """The head of the state saved last."""
-        return self._reached().stored.head
+        return self._storage.reached().stored.head
 
     def glance(self) -> Stored:
         """The state saved last without bodies, with only the new divergences."""
-        stored, before = self._reached().stored, self._glanced
+        stored, before = self._storage.reached().stored, self._glanced
         self._glanced = stored.divergences
         new = {key: report for key, report in self._glanced.items() if before.get(key) != report}
         return stored._replace(bodies=(), divergences=new)
@@ -132,16 +121,70 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _reached(self) -> MemoryStorage:
-        if self._storage.down:
-            raise StoreError(self._storage.down)
-        return self._storage
-
     def _owned(self) -> MemoryStorage:
-        storage = self._reached()
+        storage = self._storage.reached()
         if storage.owner not in (None, self._token):
             raise Fenced("another process has taken this comparison over")
         return storage
+
+
+class MemoryRelay:
+    """A relay over a `MemoryStorage`, beside the store of the same token."""
+
+    def __init__(self, storage: MemoryStorage, token: str) -> None:
+        self._storage, self._token = storage, token
+
+    def time(self) -> float | None:
+        """The time of its clock, if it has one."""
+        storage = self._storage
+        return None if storage.down or storage.clock is None else storage.clock()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Store a bulletin, if the lease is this owner's."""
+        if self._storage.owned_by(self._token):
+            self._storage.bulletin = (self._token, bulletin)
+
+    def take(self) -> Asked | None:
+        """Take the request, if the lease is this owner's."""
+        if not self._storage.owned_by(self._token):
+            return None
+        request, self._storage.request = self._storage.request, None
+        return request
+
+    def answer(self, ticket: str, outcome: bytes) -> None:
+        """Store the outcome of a request."""
+        if not self._storage.down:
+            self._storage.answers[ticket] = outcome
+
+    def heard(self) -> Heard | None:
+        """The owner's bulletin."""
+        storage = self._storage.reached()
+        if storage.bulletin is None or storage.clock is None or not storage.owned_by(storage.bulletin[0]):
+            return None
+        return Heard(storage.clock(), *storage.bulletin)
+
+    def ask(self, request: bytes) -> str | None:
+        """Leave a request, if there is none."""
+        storage = self._storage.reached()
+        if storage.request is not None:
+            return None
+        storage.request = Asked(uuid4().hex, request)
+        return storage.request.ticket
+
+    def answered(self, ticket: str) -> bytes | None:
+        """The outcome of a request."""
+        return self._storage.reached().answers.get(ticket)
+
+    def withdraw(self, ticket: str) -> bool:
+        """Remove a request, if it is there."""
+        storage = self._storage.reached()
+        if storage.request is None or storage.request.ticket != ticket:
+            return False
+        storage.request = None
+        return True
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class MemoryShelf:
@@ -186,6 +229,10 @@ class OwnedShelf:
     def store(self, shard: Shard) -> MemoryStore:
         """The store of a shard."""
         return MemoryStore(self._shelf.storage(shard), self._token)
+
+    def relay(self, shard: Shard) -> MemoryRelay:
+        """The relay of a shard."""
+        return MemoryRelay(self._shelf.storage(shard), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """The secret of the comparison: the first that was given."""

@@ -148,17 +148,11 @@ class HastyLine:
     """A separate connection to the same node, with answers awaited for at most `AT_ONCE_SECONDS`.
 
     Its users can do without an answer: a Redis that hangs must not stop matching for their sake. After a
-    failure it pauses for `pause_seconds`. Moved keys are no failure if `find` is given: it makes the
-    connection find them, which may take longer.
+    failure it pauses for `pause_seconds`.
     """
 
-    def __init__(
-        self,
-        connection: RedisConnection,
-        pause_seconds: float,
-        find: Callable[[], object] | None = None,
-    ) -> None:
-        self._connection, self._pause_seconds, self._find = connection, pause_seconds, find
+    def __init__(self, connection: RedisConnection, pause_seconds: float) -> None:
+        self._connection, self._pause_seconds = connection, pause_seconds
         self._client: redis.Redis | None = None
         self._next_try = 0.0
         self._monotonic = time.monotonic
@@ -171,13 +165,9 @@ class HastyLine:
             self._client = self._connection.hasty()
         try:
             return ask(self._client)
-        except redis.RedisError as error:
+        except redis.RedisError:
             self.close()  # The next call opens it again, to the node that the connection uses by then.
-            if self._find is not None and isinstance(error, MovedError):
-                with suppress(StoreError):
-                    self._find()
-            else:
-                self._next_try = self._monotonic() + self._pause_seconds
+            self._next_try = self._monotonic() + self._pause_seconds
             return None
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The stores of all matchers of a comparison in Redis, and the number of shards of its state.
+"""The stores and relays of a comparison in Redis, and the number of shards of its state.
 
     twinstream:{NAME}:shards          the number of shards of the state in effect
     twinstream:{NAME}:mask            the key of the hashes of masked values, if no file gives one
@@ -9,7 +9,11 @@ the hash tag NAME.of-N.I, so each shard may be on another node. Names have no do
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
+
 from twinstream.adapters.redis.connection import RedisConnection
+from twinstream.adapters.redis.relay import RedisRelay
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import CheckpointError, Fenced
@@ -38,6 +42,7 @@ class RedisShelf:
         prefix = f"twinstream:{{{name}}}"
         self._key, self._mask, self._whole = (f"{prefix}:{part}" for part in ("shards", "mask", "checkpoint"))
         self._connection = RedisConnection(url)
+        self._connections = defaultdict[Shard, RedisConnection](partial(RedisConnection, url))
         self._learned = False
 
     def shards(self) -> int | None:
@@ -71,7 +76,12 @@ class RedisShelf:
 
     def store(self, shard: Shard) -> RedisStore:
         """The store of a shard."""
-        return RedisStore(self._url, tag_of(self._name, shard), self._token)
+        tag = tag_of(self._name, shard)
+        return RedisStore(self._url, tag, self._token, self._connections[shard])
+
+    def relay(self, shard: Shard) -> RedisRelay:
+        """The relay of a shard, on the connection of its store."""
+        return RedisRelay(self._connections[shard], tag_of(self._name, shard), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """The key of the hashes of masked values: `fresh`, if there is none yet."""
@@ -81,7 +91,7 @@ class RedisShelf:
         return found or fresh
 
     def close(self) -> None:
-        """Close the connection; those of its stores stay."""
+        """Close the connection; those of its stores and relays stay."""
         self._connection.client.close()
 
 

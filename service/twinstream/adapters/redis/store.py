@@ -11,8 +11,7 @@ Keys, with the comparison's name as hash tag, so that they live on one node of a
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
-and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner subscribes: see `presence`; and two keys
-for standbys: see `bulletin`.
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner subscribes: see `presence`.
 
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
 then a script replaces the manifest; then staged names that are not in the manifest are swept. A process that
@@ -32,7 +31,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from twinstream.adapters.redis import scripts as redis_scripts
-from twinstream.adapters.redis.bulletin import RedisBulletins
 from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.adapters.redis.presence import Presence, Vigil
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError, Unready
@@ -51,19 +49,23 @@ MEASURE_SECONDS = 60.0
 
 
 class RedisStore:
-    """The checkpoints of one comparison. `token` names this owner; it connects with the first call."""
+    """The checkpoints of one comparison. `token` names this owner; it connects with the first call.
 
-    def __init__(self, url: str, name: str, token: str | None = None) -> None:
+    `connection` is one that others use, too, in the place of its own.
+    """
+
+    def __init__(
+        self, url: str, name: str, token: str | None = None, connection: RedisConnection | None = None
+    ) -> None:
         self._token = token or uuid4().hex
         self._prefix = f"twinstream:{{{name}}}"
         parts = ("owner", "lease", "epoch", "checkpoint", "staged")
         self._keys = [f"{self._prefix}:{part}" for part in parts]
         self._lease, self._manifest, self._staged = self._keys[1], *self._keys[3:]
-        self._connection = RedisConnection(url)
+        self._connection = connection or RedisConnection(url)
         self._redis = self._connection.client
         self._presence = Presence(self._redis, self._prefix, self._token)
         self._vigil = Vigil(self._redis, self._prefix)
-        self._bulletins = RedisBulletins(self._connection, self._prefix, self._token)
         self._glanced: Sequence[str] = ()
         self._checked = False
         self._epoch = 0
@@ -166,26 +168,6 @@ class RedisStore:
             self._measured = now, self._measure()
         return self._measured[1]
 
-    def time(self) -> float | None:
-        """The time of Redis's clock, if it gives one."""
-        try:
-            seconds, microseconds = self._run(self._redis.time)
-        except StoreError:
-            return None  # It is away, which the next call reports; or the time may not be asked for.
-        return float(seconds + microseconds / 1_000_000)
-
-    def asked(self) -> bytes:
-        """The latest questions of standbys."""
-        return self._bulletins.asked()
-
-    def tell(self, bulletin: bytes) -> None:
-        """Write a bulletin for standbys."""
-        self._bulletins.tell(bulletin)
-
-    def ask(self, question: str) -> bytes | None:
-        """Ask the current owner, and return its last bulletin."""
-        return self._bulletins.ask(question)
-
     def head(self) -> bytes:
         """The head of the checkpoint in effect; empty if there is none."""
         return self._read_manifest().head
@@ -204,7 +186,6 @@ class RedisStore:
     def close(self) -> None:
         """Close the connections."""
         self._presence.end()
-        self._bulletins.close()
         self._redis.close()
 
     # -- the steps of a save -------------------------------------------------------------------------------

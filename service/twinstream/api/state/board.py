@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
+from twinstream.api.gate.freshness import FreshnessState
 from twinstream.api.gate.gate_hints import PACE_SECONDS, pace_of
 from twinstream.api.gate.samples import Sample
 from twinstream.api.http.rendered import Rendered
@@ -41,7 +42,6 @@ from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
     Publication,
-    Relayed,
     Reset,
     Resumed,
     ShardStatus,
@@ -110,8 +110,6 @@ class Board:
                 self._accept_status(ShardStatus(status=publication), shard, made_at)
             case ShardStatus():
                 self._accept_status(publication, shard, made_at)
-            case Relayed(said=said):
-                self._accept_status(said, shard, made_at)
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
@@ -123,7 +121,6 @@ class Board:
                 self._entry(publication.comparison).matchers[shard].waiting = publication.events
             case Reset():
                 self._end(self._entry(publication.comparison), publication)
-                self._tell(lambda: reset_event(publication))
 
     def lost(self, name: str, reason: str, shard: int = 0) -> None:
         """Mark a matcher of a comparison as gone: nothing that it said counts until a new status comes.
@@ -142,10 +139,17 @@ class Board:
             self._forget(name, shard)
 
     def _end(self, entry: Entry, reset: Reset) -> None:
-        """End a comparison by a reset: earlier and late statuses about it no longer count."""
+        """End a comparison by a reset: earlier and late statuses about it no longer count.
+
+        Both the matcher of this process and whoever asked for the reset report it: it is told once.
+        """
+        if reset == entry.last_reset:
+            return
+        entry.last_reset = reset
         for matcher in entry.matchers:
             matcher.end(reset)
         self._tell_state(entry)
+        self._tell(lambda: reset_event(reset))
 
     def _forget(self, name: str, shard: int) -> None:
         """Drop everything that a matcher said."""
@@ -172,10 +176,12 @@ class Board:
         """The recent pace of matching, in pairs a second. Raises UnknownComparisonError."""
         return pace_of(self._entry(name).samples.latest(PACE_SECONDS))
 
-    def hears(self, name: str, shard: int = 0) -> bool:
-        """Whether the last status of a matcher comes from a living one. Raises UnknownComparisonError."""
+    def matcher_state(self, name: str, shard: int = 0) -> tuple[FreshnessState, bool]:
+        """The freshness of a matcher's status, and whether it stands by. Raises UnknownComparisonError."""
         entry = self._entry(name)
-        return entry.freshness_of(entry.matchers[shard], self._monotonic()).fresh
+        matcher = entry.matchers[shard]
+        stands_by = matcher.said is not None and matcher.said.status.health.standby
+        return entry.freshness_of(matcher, self._monotonic()).state, stands_by
 
     def views(self) -> list[View]:
         """The present views of all comparisons, in the order in which they became known."""

@@ -23,7 +23,7 @@ from twinstream.api.state.merging import at_least, merged
 from twinstream.api.state.progress import progress_of
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
-from twinstream.status.comparison import ComparisonStatus, ShardStatus, UnmatchedEvent
+from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class _Shown(NamedTuple):
 class Entry:
     """Everything known of one comparison. `status` is that of all its matchers together.
 
-    A status older than `stale_after` no longer counts. `told` is the freshness that subscribers know.
+    A status older than `stale_after` no longer counts. `told` and `last_reset` are the freshness and the
+    reset that subscribers know.
     """
 
     expected: Expectation | None
@@ -84,6 +85,7 @@ class Entry:
     awaited_since: datetime
     stale_after: float
     told: str = "awaited"
+    last_reset: Reset | None = None
     samples: Samples = field(default_factory=Samples)
     timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)

@@ -14,10 +14,11 @@ Everything is a pure function of the shards' last statuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import permutations
 from operator import add, attrgetter
+from typing import Any, TypeVar
 
 from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
@@ -46,6 +47,7 @@ CROSSED = "two equal events, one of each version, have no partner in"
 """The beginning of the hole's reason that refutes the file's assertion."""
 SHOWN = 20
 """The most holes, and records kept out, that are listed; all are counted."""
+T = TypeVar("T")
 ShardStatuses = Mapping[int, ShardStatus]
 """The last statuses of shards, by their numbers; shards without one are missing."""
 
@@ -71,11 +73,11 @@ def merged(
             "reason": reason,
             "since": _since(verdict, statuses, before),
             "health": _health(said, expected.shards),
-            "events": _sums(status.events for status in statuses),
+            "events": _by_side(statuses, "events", sum),
             "matched": sum(status.matched for status in statuses),
-            "unmatched": _sums(status.unmatched for status in statuses),
+            "unmatched": _by_side(statuses, "unmatched", sum),
             "max_unmatched": sum(status.max_unmatched for status in statuses),
-            "accounts": _accounts(statuses),
+            "accounts": _by_side(statuses, "accounts", _account),
             "divergences": _counts(status.divergences for status in statuses),
             "closed_divergences": _counts(status.closed_divergences for status in statuses),
             "suspicions": sum(status.suspicions for status in statuses),
@@ -87,10 +89,10 @@ def merged(
             "holes": holes[:SHOWN],
             "undecodable": _undecodable(statuses),
             "coverage": coverage,
-            "verified_up_to": _verified_up_to(statuses),
-            "verified_through": _oldest([status.verified_through for status in statuses]),
-            "verified_age_seconds": _largest([status.verified_age_seconds for status in statuses]),
-            "progress": _progress(statuses),
+            "verified_up_to": _by_side(statuses, "verified_up_to", _offsets),
+            "verified_through": _if_known(min, [status.verified_through for status in statuses]),
+            "verified_age_seconds": _if_known(max, [status.verified_age_seconds for status in statuses]),
+            "progress": _by_side(statuses, "progress", _partitions),
             "match_latency": _histogram(status.match_latency for status in statuses),
             "processing": _histogram(status.processing for status in statuses),
             "checkpoint": _checkpoint(statuses),
@@ -271,19 +273,18 @@ def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, date
 # -- counts ------------------------------------------------------------------------------------------------
 
 
-def _sums(parts: Iterable[Sides[int]]) -> Sides[int]:
-    both = list(parts)
-    return Sides[int](
-        reference=sum(part.reference for part in both), candidate=sum(part.candidate for part in both)
-    )
+def _by_side(
+    statuses: Sequence[ComparisonStatus], member: str, merge: Callable[[list[Any]], object]
+) -> Sides[Any]:
+    """A member of all statuses, merged for each side."""
+    parts = [getattr(status, member) for status in statuses]
+    sides = {side: merge([getattr(part, side) for part in parts]) for side in ("reference", "candidate")}
+    both: Sides[Any] = type(parts[0])(**sides)
+    return both
 
 
-def _accounts(statuses: Sequence[ComparisonStatus]) -> Sides[Accounts]:
-    def total(side: str) -> Accounts:
-        own = [getattr(status.accounts, side) for status in statuses]
-        return Accounts(**{name: sum(map(attrgetter(name), own)) for name in Accounts.model_fields})
-
-    return Sides[Accounts](reference=total("reference"), candidate=total("candidate"))
+def _account(parts: Sequence[Accounts]) -> Accounts:
+    return Accounts(**{name: sum(map(attrgetter(name), parts)) for name in Accounts.model_fields})
 
 
 def _counts(parts: Iterable[DivergenceCounts]) -> DivergenceCounts:
@@ -351,34 +352,20 @@ def _crossed(said: ShardStatuses, count: int, now: datetime, before: ComparisonS
 # -- how far it has come -----------------------------------------------------------------------------------
 
 
-def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
-    known = [moment for moment in moments if moment is not None]
-    return min(known) if len(known) == len(moments) else None
+def _if_known(choose: Callable[[list[T]], T], values: Sequence[T | None]) -> T | None:
+    """One of the values; None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return choose(known) if len(known) == len(values) else None
 
 
-def _largest(ages: Sequence[float | None]) -> float | None:
-    known = [age for age in ages if age is not None]
-    return max(known) if len(known) == len(ages) else None
-
-
-def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int]]:
+def _offsets(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """By partition; each partition is read by one shard."""
-
-    def united(side: str) -> dict[str, int]:
-        found = [item for status in statuses for item in getattr(status.verified_up_to, side).items()]
-        return dict(sorted(found, key=lambda item: int(item[0])))
-
-    return Sides[dict[str, int]](reference=united("reference"), candidate=united("candidate"))
+    return dict(sorted((item for part in parts for item in part.items()), key=lambda item: int(item[0])))
 
 
-def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgress]]:
+def _partitions(parts: Sequence[Sequence[PartitionProgress]]) -> list[PartitionProgress]:
     """All partitions, each read by one shard."""
-
-    def united(side: str) -> list[PartitionProgress]:
-        found = [one for status in statuses for one in getattr(status.progress, side)]
-        return sorted(found, key=attrgetter("partition"))
-
-    return Sides[list[PartitionProgress]](reference=united("reference"), candidate=united("candidate"))
+    return sorted((one for part in parts for one in part), key=attrgetter("partition"))
 
 
 def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:

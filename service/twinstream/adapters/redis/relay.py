@@ -1,0 +1,157 @@
+"""Passes the owner's status to other processes, and resets to the owner, through small keys that expire.
+
+    twinstream:{NAME}:bulletin        token of the owner that wrote it, a line end, the bulletin
+    twinstream:{NAME}:request         ticket of a requested reset, a line end, the request
+    twinstream:{NAME}:answer:TICKET   the outcome of the request with this ticket
+
+Shard I of N has the hash tag of its store (see `shelf`); requests go to shard 0. Losing one of these keys
+costs a second until the next bulletin, or an answer.
+
+A bulletin is accepted, and handed out, only while the lease of its writer runs and nobody else took over. It
+is read together with the time, on the server that holds the keys: the clock that the owner has asked, too.
+
+There is one request at a time. The owner takes it, which removes it, so it is never executed twice. If the
+owner ends between taking and answering, the outcome stays unknown. An asker who waited in vain withdraws the
+request: if it is still there, nobody has begun it.
+
+The owner uses a separate connection that waits only for a fraction of a second, and pauses after a failure: a
+Redis that hangs must not stop matching for the sake of others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from twinstream.adapters.redis.connection import HastyLine, RedisConnection
+from twinstream.ports import Asked, Heard
+
+BULLETIN_MS = 30_000
+"""Three leases."""
+REQUEST_MS, ANSWER_MS = 35_000, 60_000
+"""Longer than anybody waits. A withdrawn request that a fail-over brings back ends soon."""
+PAUSE_SECONDS = 5.0
+"""After a failure others get nothing for so long: at most 4% of the owner's time goes into waiting."""
+
+# Their keys begin with owner and lease.
+_OWNS = (
+    "local lease = redis.call('GET', KEYS[2])\nlocal owns = lease and lease == redis.call('GET', KEYS[1])\n"
+)
+
+TELL = (
+    _OWNS
+    + """
+if not owns or lease ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[3], ARGV[1] .. '\\n' .. ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+)
+
+# A replica refuses to delete, even what does not exist: its clock is not the one that the owner asks.
+HEAR = (
+    _OWNS
+    + """
+redis.call('DEL', KEYS[4])
+local told = owns and redis.call('GET', KEYS[3])
+if not told or string.sub(told, 1, #lease + 1) ~= lease .. '\\n' then return false end
+local now = redis.call('TIME')
+return now[1] .. ' ' .. now[2] .. ' ' .. told
+"""
+)
+
+TAKE = (
+    _OWNS
+    + """
+if not owns or lease ~= ARGV[1] then return false end
+local request = redis.call('GET', KEYS[3])
+if request then redis.call('DEL', KEYS[3]) end
+return request
+"""
+)
+
+WITHDRAW = """
+local request = redis.call('GET', KEYS[1])
+if not request or string.sub(request, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+"""
+
+
+class RedisRelay:
+    """The relay beside the store with this hash tag, over whose connection its owner is found in a cluster.
+
+    `token` names the owner. It connects with the first call.
+    """
+
+    def __init__(self, connection: RedisConnection, tag: str, token: str) -> None:
+        self._prefix, self._token = f"twinstream:{{{tag}}}", token
+        self._connection = connection
+        self._line = HastyLine(connection, PAUSE_SECONDS)
+
+    # -- the owner -----------------------------------------------------------------------------------------
+
+    def time(self) -> float | None:
+        """The time by the clock of Redis, if it gives one at once."""
+        told = self._line.call(lambda client: client.time())
+        return None if told is None else _seconds(*told)
+
+    def tell(self, bulletin: bytes) -> None:
+        """Write a bulletin, if this is the owner and Redis answers at once."""
+        keys, arguments = self._owned("bulletin"), [self._token, bulletin, BULLETIN_MS]
+        self._line.call(lambda client: client.register_script(TELL)(keys, arguments))
+
+    def take(self) -> Asked | None:
+        """The request, if there is one, this owner's lease runs, and Redis answers at once."""
+        keys = self._owned("request")
+        taken = self._line.call(lambda client: client.register_script(TAKE)(keys, [self._token]))
+        if taken is None:
+            return None
+        ticket, _, request = taken.partition(b"\n")
+        return Asked(ticket.decode(), request)
+
+    def answer(self, ticket: str, outcome: bytes) -> None:
+        """Write the outcome of a request, if Redis answers at once."""
+        self._line.call(lambda client: client.set(self._key(f"answer:{ticket}"), outcome, px=ANSWER_MS))
+
+    # -- others --------------------------------------------------------------------------------------------
+
+    def heard(self) -> Heard | None:
+        """The bulletin of the owner whose lease is running, and the time."""
+        told: bytes | None = self._script(HEAR, self._owned("bulletin", "nothing"))
+        if told is None:
+            return None
+        head, _, bulletin = told.partition(b"\n")
+        seconds, microseconds, token = head.decode().split(" ", 2)
+        return Heard(_seconds(int(seconds), int(microseconds)), token, bulletin)
+
+    def ask(self, request: bytes) -> str | None:
+        """Leave a request, and return its ticket; None if there is another one."""
+        key, put, ticket = self._key("request"), self._connection.client.set, uuid4().hex
+        text = ticket.encode() + b"\n" + request
+        return ticket if self._connection.run(lambda: put(key, text, px=REQUEST_MS, nx=True)) else None
+
+    def answered(self, ticket: str) -> bytes | None:
+        """The outcome of a request, if it is known."""
+        found: bytes | None = self._connection.run(self._connection.client.get, self._key(f"answer:{ticket}"))
+        return found
+
+    def withdraw(self, ticket: str) -> bool:
+        """Withdraw a request; returns False if it is gone."""
+        return bool(self._script(WITHDRAW, [self._key("request")], ticket.encode()))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._line.close()
+        self._connection.client.close()
+
+    def _script(self, script: str, keys: list[str], *arguments: bytes) -> Any:
+        return self._connection.run(self._connection.client.register_script(script), keys, arguments)
+
+    def _owned(self, *parts: str) -> list[str]:
+        return [self._key(part) for part in ("owner", "lease", *parts)]
+
+    def _key(self, part: str) -> str:
+        return f"{self._prefix}:{part}"
+
+
+def _seconds(seconds: int, microseconds: int) -> float:
+    return seconds + microseconds / 1_000_000
