@@ -16,12 +16,11 @@ EVENTS = [("a", number) for number in range(10)]
 
 def _seen_running(do: Callable[[MemorySource], None]) -> ComparisonStatus:
     bench = Bench()
-    worker = bench.started()
     bench.write_both(*EVENTS)
-    assert bench.run(worker).verdict == "EQUIVALENT"
+    assert bench.run().verdict == "EQUIVALENT"
     do(bench.source)
-    bench.run(worker)
-    return bench.run(worker)
+    bench.run()
+    return bench.run()
 
 
 def _seen_after_a_pause(do: Callable[[MemorySource], None]) -> ComparisonStatus:
@@ -113,33 +112,28 @@ def test_a_topic_that_becomes_compacted_is_a_hole(after: After) -> None:
     )
 
 
-def test_a_change_is_noted_once_and_stays_noted_over_a_restart() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_a_change_is_noted_once_and_stays_noted_over_a_restart(bench: Bench) -> None:
     bench.write_both(*EVENTS)
-    bench.run(worker)
+    bench.run()
     bench.source.add_partition(Side.LEFT)
-    assert bench.run(worker).hole_count == 1
-    assert bench.run(worker).hole_count == 1
+    assert bench.run().hole_count == 1
+    assert bench.run().hole_count == 1
     assert bench.run(bench.restarted()).hole_count == 1
 
 
-def test_a_topic_that_is_gone_degrades_health_and_is_a_hole_when_it_comes_back() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_a_topic_that_is_gone_degrades_health_and_is_a_hole_when_it_comes_back(bench: Bench) -> None:
     bench.write_both(*EVENTS)
-    bench.run(worker)
+    bench.run()
     bench.source.delete(Side.RIGHT)
-    status = bench.run(worker)
+    status = bench.run()
     assert status.verdict == "EQUIVALENT"
     assert status.health.reasons == ["the candidate's topic test.candidate is not there any more"]
     bench.source.create_anew(Side.RIGHT)
-    status = bench.run(worker)
+    status = bench.run()
     assert (status.verdict, status.health.status) == ("INCONCLUSIVE", "ok")
 
 
-def test_a_compacted_topic_is_refused_at_the_start() -> None:
-    bench = Bench()
+def test_a_compacted_topic_is_refused_at_the_start(bench: Bench) -> None:
     bench.source.set_cleanup_policy(Side.LEFT, "compact")
     worker = bench.worker()
     assert not worker.start()
@@ -149,10 +143,8 @@ def test_a_compacted_topic_is_refused_at_the_start() -> None:
     assert worker.start()
 
 
-def test_an_unchanged_topic_is_no_hole() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_an_unchanged_topic_is_no_hole(bench: Bench) -> None:
     bench.write_both(*EVENTS)
-    bench.run(worker)
-    assert bench.run(worker).holes == []
+    bench.run()
+    assert bench.run().holes == []
     assert bench.run(bench.restarted()).holes == []

@@ -98,8 +98,7 @@ def test_what_kafka_has_no_longer_is_a_hole_with_the_exact_gap() -> None:
     )
 
 
-def test_holes_that_were_noted_before_are_not_forgotten() -> None:
-    bench = Bench()
+def test_holes_that_were_noted_before_are_not_forgotten(bench: Bench) -> None:
     worker = bench.started()
     bench.write_both(*EVENTS)
     bench.source.add_partition(Side.LEFT)
@@ -151,13 +150,11 @@ def test_another_comparison_file_begins_anew() -> None:
     assert "is read again" not in bench.status().reason
 
 
-def test_a_memory_that_cannot_be_written_hinders_nothing() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_a_memory_that_cannot_be_written_hinders_nothing(bench: Bench) -> None:
     bench.write_both(*EVENTS)
-    bench.run(worker)
+    bench.run()
     bench.source.down = "no broker answers"
-    bench.run(worker)
+    bench.run()
     bench.source.down = None
-    assert bench.run(worker).verdict == "EQUIVALENT"
+    assert bench.run().verdict == "EQUIVALENT"
     assert bench.source.remembered()[Side.LEFT][0].offset == 30
