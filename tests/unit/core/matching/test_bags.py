@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -38,58 +37,6 @@ def feed(driver: Driver, left: Sequence[bytes], right: Sequence[bytes], lefts: S
     for turn in range(len(left) + len(right)):
         side = LEFT if turn in lefts else RIGHT
         driver.feed(side, [next(queues[side])])
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("restarts", [False, True])
-@pytest.mark.parametrize("turns", list(combinations(range(4), 2)))
-def test_events_make_room_for_one_that_is_close_to_none_that_waits(
-    order: str, turns: Sequence[int], *, restarts: bool
-) -> None:
-    for left in ((10, 10.6), (10.6, 10)):
-        driver = Driver(spec(ORDERS[order], KINDS))
-        queues = iter(left), iter((10.3, 9.6))
-        for turn in range(4):
-            side = LEFT if turn in turns else RIGHT
-            driver.feed(side, [row(next(queues[side]))])
-            if restarts:
-                driver.restart()
-        assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
-        driver.end()
-        assert not driver.comparison.diverged
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_events_of_one_identity_that_are_not_close_wait_beside_each_other(order: str) -> None:
-    driver = Driver(spec(ORDERS[order], KINDS))
-    feed(driver, [row(1), row(5)], [row(5.1), row(1.1)], (0, 2))
-    assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_what_nobody_can_make_room_for_is_a_difference(order: str) -> None:
-    driver = Driver(spec(ORDERS[order], KINDS))
-    feed(driver, [row(10), row(10.6)], [row(10.3), row(99)], (0, 1))
-    driver.end()
-    assert driver.comparison.diverged
-    assert driver.kinds() == ["changed"]
-
-
-@pytest.mark.parametrize("order", ["epochs", "epochs of a key"])
-@pytest.mark.parametrize("restarts", [False, True])
-def test_what_matched_before_a_barrier_makes_room_for_nothing_behind_it(
-    order: str, *, restarts: bool
-) -> None:
-    driver = Driver(spec(ORDERS[order], KINDS))
-    for side in Side:
-        driver.feed(side, [row((10, 10.3)[side]), mark(1)])
-    if restarts:
-        driver.restart()
-    driver.feed(LEFT, [row(10.6)])
-    driver.feed(RIGHT, [row(9.6)])
-    driver.end()
-    assert driver.comparison.diverged
-    assert driver.comparison.holes == []
 
 
 @pytest.mark.parametrize("order", ["epochs", "epochs of a key"])
@@ -275,16 +222,6 @@ def test_what_is_set_aside_below_a_key_is_forgotten_there_until_the_next_barrier
     bags.close(("a", None), 1)
     assert [bags.forgot(lane, 1) for lane in lanes] == [False, False]
     assert bags.state(whole=True)["depths"] == [1]
-
-
-def test_who_made_room_is_in_the_next_delta() -> None:
-    bags = Bags(near)
-    bags.partner(LEFT, event(10), [event(11)], 0)
-    states = [bags.state(whole=True)]
-    assert bags.partner(RIGHT, event(9), [event(12)], 0) == event(12)
-    states.append(bags.state(whole=False))
-    assert (states[1]["records"], states[1]["others"]) == ([b"lane 10", b"lane 12"], [b"lane 9", b"lane 11"])
-    assert merged(states) == bags.state(whole=True)
 
 
 def test_what_is_forgotten_of_one_lane_does_not_pile_up_behind_what_is_kept_of_another(

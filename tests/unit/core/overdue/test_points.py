@@ -71,26 +71,6 @@ def test_both_sides_must_be_read_to_their_ends() -> None:
         assert driver.comparison.survey(at_end).suspicions == 0
 
 
-def test_where_it_proves_an_overdue_event_is_missing() -> None:
-    driver = timed(clock=", proves: true")
-    at(driver, LEFT, 5, name="a")
-    at(driver, RIGHT, 6, name="b")
-    both(driver, 0, 30)
-    driver.look()
-    assert driver.kinds() == ["extra", "missing"]
-    assert driver.look().suspicions == 0
-    assert driver.comparison.diverged
-
-
-def test_a_side_that_stands_still_makes_nothing_overdue() -> None:
-    driver = timed(clock=", proves: true")
-    both(driver, 0, 30)
-    at(driver, LEFT, *range(30, 100))
-    for now in (0, 1000):
-        assert driver.look(now).suspicions == 0
-    assert not driver.comparison.diverged
-
-
 def test_an_event_without_a_readable_time_is_never_overdue() -> None:
     driver = timed(clock=", proves: true")
     driver.feed(LEFT, [record({"k": "a"}), record({"k": "b", "t": "soon"}), record({"k": "c", "t": True})])
@@ -129,18 +109,6 @@ def test_what_is_set_aside_is_no_suspicion_and_is_settled_where_it_proves(
     assert driver.look().suspicions == 0
     driver.comparison.review()
     assert driver.kinds() == found
-
-
-def test_a_restart_changes_nothing() -> None:
-    driver = timed(clock=", proves: true")
-    at(driver, LEFT, 5, name="a")
-    both(driver, 0, 16)
-    driver.look()
-    for second in range(16, 20):
-        driver.restart()
-        both(driver, second, second + 1)
-    driver.look()
-    assert driver.kinds() == ["missing"]
 
 
 # -- the input ---------------------------------------------------------------------------------------------
@@ -182,15 +150,6 @@ def test_an_event_is_missing_once_the_other_version_has_consumed_past_its_input(
     assert found.finding.event[2] == 1
 
 
-def test_an_event_is_extra_once_the_reference_has_consumed_past_its_input() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 2)
-    put_out(driver, RIGHT, 0, 1, 2)
-    say(driver, LEFT, 0, consumed=3)
-    driver.look()
-    assert driver.kinds() == ["extra"]
-
-
 def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
     driver = marked()
     put_out(driver, LEFT, 0)
@@ -198,20 +157,6 @@ def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
     driver.comparison.look(RIGHT, {0: 0}, {}, 0.0)
     driver.comparison.survey((False, False))
     assert driver.kinds() == ["missing"]
-
-
-def test_what_a_version_has_written_must_be_read_first() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 1)
-    put_out(driver, RIGHT, 0)
-    fact = Finished("q", "r", 0, {IN: 2}, None, {0: 2})
-    driver.comparison.note_finished(RIGHT, fact)
-    driver.look()
-    assert not driver.comparison.diverged
-    put_out(driver, RIGHT, 1)
-    driver.look()
-    assert not driver.comparison.diverged
-    assert driver.comparison.matched == 2
 
 
 def test_an_event_without_a_mark_and_one_with_a_bad_mark_are_never_overdue() -> None:
@@ -256,14 +201,6 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     say(driver, RIGHT, 0, consumed=1)
     driver.look()
     assert driver.kinds() == ["changed"]
-
-
-def test_a_version_that_says_nothing_makes_nothing_overdue() -> None:
-    driver = marked()
-    put_out(driver, LEFT, *range(50))
-    say(driver, LEFT, 0, consumed=50)
-    driver.look()
-    assert not driver.comparison.diverged
 
 
 def test_a_query_created_anew_is_a_hole_and_what_follows_is_tainted() -> None:
@@ -324,18 +261,6 @@ def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> 
     driver.look()
     assert not driver.comparison.diverged
     assert driver.comparison.matched == 2
-
-
-def test_the_progress_of_a_version_is_known_after_a_restart() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 1)
-    say(driver, RIGHT, 0, consumed=1)
-    driver.restart()
-    driver.look()
-    assert driver.kinds() == ["missing"]
-    assert driver.held(LEFT) == [1]
-    put_out(driver, RIGHT, 1)
-    assert driver.comparison.matched == 1
 
 
 def test_a_finished_batch_is_told_to_who_tells_replays() -> None:

@@ -71,14 +71,6 @@ def test_reading_begins_behind_what_every_query_wrote_before_the_cut() -> None:
     assert opened(heard(left, [fact(0, {0: 35})])).positions == {LEFT: {0: 3}, RIGHT: {0: 0}}
 
 
-def test_a_batch_tells_its_beginning_only_where_all_that_it_wrote_can_be_read() -> None:
-    sides = [fact(5, {0: 100}, p0=80)], [fact(5, {0: 100}, p0=90)]
-    assert first_of(opened(heard(*sides)).firsts[LEFT], ("in", 0)) == 80
-    cut_off = opened(heard(*sides), {LEFT: {0: 1}, RIGHT: {0: 0}})
-    assert first_of(cut_off.firsts[LEFT], ("in", 0)) == 100
-    assert first_of(cut_off.firsts[RIGHT], ("in", 0)) == 90
-
-
 def test_of_very_many_batches_the_first_and_the_last_are_kept() -> None:
     many = [fact(n, {0: n}) for n in range(3 * SAID_LIMIT)]
     found = opened(heard(many, [fact(0, {0: 1500})]))
