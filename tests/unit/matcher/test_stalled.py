@@ -10,18 +10,28 @@ from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 
-SIDES = pytest.mark.parametrize("silent", list(Side))
 ARRIVAL = SPEC + "overdue: {clock: arrival, after: 10s}\n"
 NAMES = ("reference", "candidate")
+
+
+@pytest.fixture(params=Side)
+def silent(request: pytest.FixtureRequest) -> Side:
+    side: Side = request.param
+    return side
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(spec=ARRIVAL)
 
 
 def said(status: ComparisonStatus) -> tuple[str, list[str], list[str]]:
     return status.verdict, status.health.stalled, status.health.reasons
 
 
-@SIDES
-def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.run()
     bench.write(silent.other, ("a", 1), ("a", 2), at_ms=31_000)
@@ -36,9 +46,9 @@ def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(s
     assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
-def test_two_idle_sides_are_healthy_though_the_last_records_are_seconds_apart(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_two_idle_sides_are_healthy_though_the_last_records_are_seconds_apart(
+    bench: Bench, silent: Side
+) -> None:
     bench.write(silent, ("a", 0), ("a", 1), at_ms=1_000)
     bench.write(silent.other, ("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=4_000)
@@ -47,9 +57,9 @@ def test_two_idle_sides_are_healthy_though_the_last_records_are_seconds_apart(si
     assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
-def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("x", 0), at_ms=2_000)
     bench.write_both(("a", 1), at_ms=3_000)
@@ -59,9 +69,9 @@ def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(s
     assert (status.health.stalled, status.unmatched.reference + status.unmatched.candidate) == ([], 1)
 
 
-@SIDES
-def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=9_000)
     assert bench.settled().health.stalled == [NAMES[silent]]
@@ -69,9 +79,9 @@ def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(sil
     assert bench.settled().health.stalled == [NAMES[silent]]
 
 
-@SIDES
-def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(
+    bench: Bench, silent: Side
+) -> None:
     bench.write(silent.other, ("a", 0), at_ms=1_000)
     assert bench.settled().health.stalled == []
     bench.write(silent.other, ("a", 1), at_ms=5_000)
@@ -84,11 +94,9 @@ def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(sil
     assert reasons == [f"{sentence}{other} wait for it"]
 
 
-@SIDES
 def test_a_side_that_is_not_read_to_its_end_is_not_stalled(
-    silent: Side, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, silent: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(spec=ARRIVAL)
     bench.write_both(("a", 0), at_ms=1_000)
     bench.run()
     poll = bench.source.poll
@@ -107,7 +115,6 @@ def test_what_is_left_out_of_the_comparison_waits_for_nobody() -> None:
     assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
 def test_a_side_goes_on_as_long_as_one_of_its_partitions_does(silent: Side) -> None:
     bench = Bench(spec=ARRIVAL, source=MemorySource(partitions=2))
     for side in Side:
@@ -120,7 +127,6 @@ def test_a_side_goes_on_as_long_as_one_of_its_partitions_does(silent: Side) -> N
     assert bench.settled().health.stalled == [NAMES[silent]]
 
 
-@SIDES
 def test_a_side_is_stalled_where_it_is_in_the_partitions_of_one_shard(silent: Side) -> None:
     team = Team(spec=ARRIVAL + "co_partitioned: true\n")
     workers = team.started()
@@ -137,11 +143,9 @@ def test_a_side_is_stalled_where_it_is_in_the_partitions_of_one_shard(silent: Si
     assert team.view(workers).status.health.stalled == []
 
 
-@SIDES
 def test_a_side_is_neither_stalled_nor_healthy_until_its_end_is_heard_of(
-    silent: Side, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, silent: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(spec=ARRIVAL)
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=31_000)
     monkeypatch.setattr(bench.source, "ends", lambda: {side: {} for side in Side})
@@ -150,7 +154,6 @@ def test_a_side_is_neither_stalled_nor_healthy_until_its_end_is_heard_of(
     assert status.health.reasons == [f"it is not known yet where the topic of the {NAMES[silent]} ends"]
 
 
-@SIDES
 def test_a_side_is_stalled_also_while_no_start_is_found(silent: Side) -> None:
     marked = "kinds:\n  mark: {where: {k: mark}}\n  event: {}\nstart: barrier\n"
     order = "order: {barrier: mark, inner: {per_key: [k]}}\n"
@@ -161,9 +164,7 @@ def test_a_side_is_stalled_also_while_no_start_is_found(silent: Side) -> None:
     assert (status.verdict, status.health.stalled) == ("PENDING", [NAMES[silent]])
 
 
-@SIDES
-def test_a_silent_side_is_never_called_healthy_behind_a_restart(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
+def test_a_silent_side_is_never_called_healthy_behind_a_restart(bench: Bench, silent: Side) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.run()
     bench.write(silent.other, ("a", 1), at_ms=31_000)

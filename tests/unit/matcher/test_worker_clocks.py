@@ -59,27 +59,6 @@ def bench() -> Clocked:
     return Clocked(spec=INPUT)
 
 
-def test_an_event_that_the_candidate_has_passed_makes_the_verdict_diverged(bench: Clocked) -> None:
-    bench.put_out(LEFT, 0, 1, 2)
-    bench.put_out(RIGHT, 0, 2)
-    assert bench.settled().verdict == "EQUIVALENT"
-    bench.say("2", 0, consumed=2, written={"0": 2})
-    status = bench.settled()
-    assert (status.verdict, status.suspicions) == ("DIVERGED", 0)
-    (report,) = bench.reports().values()
-    assert (report.kind, report.reference) == ("missing", {"n": 1})
-
-
-def test_a_candidate_that_stands_still_is_not_diverged_whatever_the_time(bench: Clocked) -> None:
-    bench.put_out(LEFT, *range(100))
-    bench.put_out(RIGHT, *range(10))
-    bench.say("1", 5, consumed=100, written={"0": 100})
-    bench.say("2", 0, consumed=10, written={"0": 10})
-    for _ in range(3):
-        bench.clock.advance(10_000)
-        assert bench.settled().verdict == "EQUIVALENT"
-
-
 def test_records_of_other_versions_and_other_topics_say_nothing(bench: Clocked) -> None:
     bench.put_out(LEFT, 0)
     bench.say("3", 0, consumed=10)

@@ -124,17 +124,6 @@ def test_beyond_a_number_of_bytes_divergences_are_counted_and_not_kept(
     assert bench.reports().keys() == kept.keys()
 
 
-def test_nothing_is_reported_for_good_that_the_store_does_not_hold(bench: Bench) -> None:
-    for number in range(30):
-        bench.storage.down = "the store is away" if number % 3 else None
-        bench.write(Side.LEFT, ("b", -number - 1))
-        bench.write_both(*(("b", each) for each in range(20)))
-        bench.run()
-        final = {key for key, report in bench.reports().items() if not report.provisional}
-        assert final <= _in_store(bench)
-    assert len(bench.reports()) == 30
-
-
 def test_what_is_known_anew_of_a_saved_difference_is_shown_when_it_is_saved() -> None:
     bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", "order: unordered") + _PROVES)
     bench.write(Side.LEFT, LOST, at_ms=1_000)
@@ -172,16 +161,6 @@ def test_a_worker_says_at_its_start_which_divergences_stand(bench: Bench) -> Non
     bench.run(worker)
     bench.restarted()
     assert _begun_with(bench) == [(), (), tuple(bench.reports())]
-
-
-def test_of_a_state_that_is_gone_no_divergence_stands(bench: Bench) -> None:
-    worker = bench.started()
-    _lose_one(bench)
-    bench.run(worker)
-    worker.stop()
-    bench.spec = SPEC.replace("order: {per_key: [k]}", "order: unordered")
-    bench.started()
-    assert _begun_with(bench)[-1] == ()
 
 
 def _begun_with(bench: Bench) -> list[tuple[str, ...]]:

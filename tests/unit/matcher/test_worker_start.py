@@ -20,6 +20,11 @@ BARRIER = (
 DAY_MS = 86_400_000
 
 
+@pytest.fixture
+def timed() -> Bench:
+    return Bench(spec=EVENT_TIME)
+
+
 def _write(bench: Bench, side: Side, times: range, *, at_ms: int = 0) -> None:
     for time in times:
         bench.source.append(side, 0, orjson.dumps({"k": "a", "n": time, "ts": time}), at_ms)
@@ -94,24 +99,24 @@ def test_offsets_that_retention_took_are_no_safe_start() -> None:
     assert "asks for offset 0 of partition 0, and nothing below 1 can be read" in bench.status().reason
 
 
-def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_an_event_time_on() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200), at_ms=0)
-    _write(bench, Side.RIGHT, range(105, 200), at_ms=90 * DAY_MS)
-    status = bench.run()
+def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_an_event_time_on(
+    timed: Bench,
+) -> None:
+    _write(timed, Side.LEFT, range(200), at_ms=0)
+    _write(timed, Side.RIGHT, range(105, 200), at_ms=90 * DAY_MS)
+    status = timed.run()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 90)
     assert (status.accounts.reference.before_start, status.accounts.candidate.before_start) == (110, 5)
     assert _accounts_add_up(status)
-    status = bench.run(bench.restarted())
+    status = timed.run(timed.restarted())
     assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 90, 110)
 
 
-def test_an_event_behind_the_cut_that_is_missing_is_a_difference() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 150))
-    _write(bench, Side.RIGHT, range(151, 200))
-    status = bench.run()
+def test_an_event_behind_the_cut_that_is_missing_is_a_difference(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(105, 150))
+    _write(timed, Side.RIGHT, range(151, 200))
+    status = timed.run()
     assert (status.verdict, status.divergences.by_kind["missing"]) == ("DIVERGED", 1)
 
 
@@ -146,15 +151,14 @@ def test_what_was_left_before_the_start_by_its_own_time_and_by_kafkas_is_a_sure_
     assert bench.run(bench.started()).verdict == "DIVERGED"
 
 
-def test_a_start_that_is_not_sure_passes_while_nothing_differs() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 200))
-    bench.source.retain(Side.LEFT, 0, 50)
-    assert bench.run(bench.started()).verdict == "EQUIVALENT"
-    _write(bench, Side.LEFT, range(200, 210))
-    _write(bench, Side.RIGHT, range(201, 210))
-    assert bench.run(bench.restarted()).verdict == "INCONCLUSIVE"
+def test_a_start_that_is_not_sure_passes_while_nothing_differs(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(105, 200))
+    timed.source.retain(Side.LEFT, 0, 50)
+    assert timed.run(timed.started()).verdict == "EQUIVALENT"
+    _write(timed, Side.LEFT, range(200, 210))
+    _write(timed, Side.RIGHT, range(201, 210))
+    assert timed.run(timed.restarted()).verdict == "INCONCLUSIVE"
 
 
 def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> None:
@@ -174,36 +178,26 @@ def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> Non
     assert position.partition == 1
 
 
-def test_an_event_without_the_field_of_the_start_is_undecodable() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    bench.write(Side.LEFT, ("a", 1))
-    status = bench.run()
+def test_an_event_without_the_field_of_the_start_is_undecodable(timed: Bench) -> None:
+    timed.write(Side.LEFT, ("a", 1))
+    status = timed.run()
     assert status.accounts.reference.undecodable == 1
     assert status.undecodable[0].reason == "field `ts`, that tells what lies before the start, is missing"
     assert _accounts_add_up(status)
 
 
-def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(130, 200))
-    bench.source.retain(Side.LEFT, 0, 120)
-    status = bench.run()
+def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(130, 200))
+    timed.source.retain(Side.LEFT, 0, 120)
+    status = timed.run()
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
     assert (
         "the reference is read from offset 120 in partition 0 on, and the first event there is not"
         in status.reason
     )
-    status = bench.run(bench.restarted())
+    status = timed.run(timed.restarted())
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
-
-
-def test_retention_of_what_lies_before_the_cut_does_no_harm() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 200))
-    bench.source.retain(Side.LEFT, 0, 90)
-    assert bench.run(bench.started()).verdict == "EQUIVALENT"
 
 
 def test_texts_are_times_where_the_start_is_one() -> None:

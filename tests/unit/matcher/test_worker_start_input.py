@@ -117,28 +117,6 @@ def test_a_reference_is_not_read_from_its_beginning_but_from_just_before_the_sta
     assert before(status) == (5, 0)
 
 
-def test_what_is_lost_behind_the_start_is_found_and_nothing_else(bench: Pipelines) -> None:
-    bench.work(LEFT, 0, 1000)
-    bench.work(RIGHT, 905, 1005, drop=950)
-    status = bench.settled(bench.started())
-    assert (status.verdict, status.divergences.by_kind["missing"], status.divergences.total) == (
-        "DIVERGED",
-        1,
-        1,
-    )
-    (report,) = bench.reports().values()
-    assert report.reference == {"n": [0, 950]}
-
-
-def test_a_batch_that_tells_where_it_began_is_compared_from_there(bench: Pipelines) -> None:
-    bench.put_out(LEFT, *range(100))
-    bench.say(LEFT, {0: 100}, since={0: 0})
-    bench.put_out(RIGHT, *range(40, 100))
-    bench.say(RIGHT, {0: 100}, since={0: 40})
-    status = bench.settled(bench.started())
-    assert (status.verdict, status.matched, before(status)) == ("EQUIVALENT", 60, (40, 0))
-
-
 def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consumed(
     bench: Pipelines,
 ) -> None:
@@ -150,18 +128,6 @@ def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consu
     bench.put_out(RIGHT, 50)
     bench.say(RIGHT, {0: 51}, written={"elsewhere": {0: 1}})
     assert "the candidate has not said" in refused(bench).reason
-
-
-def test_a_start_is_looked_for_again_until_it_is_there(bench: Pipelines) -> None:
-    worker = bench.worker()
-    bench.work(LEFT, 0, 100)
-    assert not worker.start()
-    bench.put_out(RIGHT, *range(50, 60))
-    assert not worker.start()
-    bench.say(RIGHT, {0: 60})
-    assert worker.start()
-    bench.work(RIGHT, 60, 100)
-    assert bench.settled(worker).matched == 40
 
 
 def test_an_input_that_only_one_version_reads_is_no_start(bench: Pipelines) -> None:

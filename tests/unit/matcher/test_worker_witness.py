@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from tests.support.workers import SPEC, Bench
+from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource, MemoryStorage
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
@@ -140,14 +140,6 @@ def _saved(bench: Bench, worker: object) -> ComparisonStatus:
     bench.clock.advance(5)
     worker.beat()
     return bench.status()
-
-
-def test_another_comparison_file_begins_anew() -> None:
-    bench = _after_a_run()
-    bench.spec = SPEC.replace("per_key: [k]", "per_key: [k, n]")
-    worker = bench.started()
-    worker.beat()
-    assert "is read again" not in bench.status().reason
 
 
 def test_a_memory_that_cannot_be_written_hinders_nothing(bench: Bench) -> None:
