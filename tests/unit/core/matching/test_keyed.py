@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.streams import LEFT, Driver, record, spec
+from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 from twinstream.core.matching.keyed import KeyedIndex
 
@@ -16,6 +16,15 @@ def ride(number: int, key: int = 0) -> bytes:
 
 
 MONTH = record({"t": "month"})
+
+
+def test_an_event_of_a_key_that_the_side_ahead_lacks_is_a_difference_at_once() -> None:
+    driver = Driver(spec(f"{{barrier: month, inner: {BY_KEY}}}", KINDS))
+    driver.feed(LEFT, [ride(1, 1), MONTH])
+    driver.feed(RIGHT, [ride(1, 1)])
+    assert not driver.comparison.diverged
+    driver.feed(RIGHT, [ride(1, 2)])
+    assert driver.comparison.diverged
 
 
 def test_a_key_is_forgotten_when_nothing_of_it_waits_any_more() -> None:
