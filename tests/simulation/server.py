@@ -107,10 +107,6 @@ class Server:
         kept = {key: held for key, held in self.redis.data.items() if not key.endswith(b":lease")}
         return SimulatedRedis(lambda: 0.0, lambda: 0.0, kept)
 
-    def holds_something(self) -> bool:
-        """Whether any checkpoint was saved."""
-        return bool(_manifests(self.redis.data))
-
     def has_begun(self) -> bool:
         """Whether there is a comparison in effect, and it has begun."""
         heads = self._heads()
