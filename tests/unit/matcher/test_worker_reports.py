@@ -272,25 +272,6 @@ def test_no_look_is_asked_for_where_nothing_was_read(bench: Bench) -> None:
     assert bench.source.look() == asked + 1
 
 
-def test_what_was_given_up_is_counted_and_shown_the_same_after_a_restart_and_a_meeting() -> None:
-    order = "{barrier: day, inner: {per_key: [k]}}\nkinds: {day: {where: {k: day}}, ride: {}}"
-    bench = Bench(SPEC.replace("{per_key: [k]}", order) + "limits: {scope_events: 32}\n")
-    bench.write(Side.LEFT, *(("a", number) for number in range(40)))
-    bench.write(Side.RIGHT, ("a", 1), *(("a", number) for number in range(100, 116)))
-    lost = bench.run()
-    assert (lost.verdict, lost.divergences.total, lost.hole_count) == ("DIVERGED", 16, 1)
-    assert lost.reason.endswith("; not all of it is explained, since limits.scope_events (32) was reached.")
-    assert _shown(bench) == [False] * 16
-    bench.restarted()
-    back = bench.run()
-    assert (back.divergences, back.accounts, back.reason) == (lost.divergences, lost.accounts, lost.reason)
-    bench.write_both(("day", 1), ("a", 50))
-    met = bench.run()
-    assert (met.verdict, met.divergences, met.matched) == ("DIVERGED", lost.divergences, 3)
-    assert (met.accounts.reference.divergent, met.unmatched.reference) == (16, 23)
-    assert _shown(bench) == [False] * 16
-
-
 def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
     order = "{barrier: day, inner: {per_key: [k]}}\nkinds: {day: {where: {k: day}}, ride: {}}"
     bench = Bench(
@@ -299,7 +280,8 @@ def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
     worker = bench.started()
     bench.write(Side.LEFT, *(("a", number) for number in range(40)))
     bench.write(Side.RIGHT, ("a", 1), *(("a", number) for number in range(1000, 1016)))
-    bench.run(worker)
+    reason = bench.run(worker).reason
+    assert reason.endswith("; not all of it is explained, since limits.scope_events (32) was reached.")
     bench.write(Side.LEFT, *(("a", number) for number in range(40, 300)))
     bench.run(worker)
     bench.write_both(("day", 1), *(("b", number) for number in range(50)))

@@ -45,12 +45,6 @@ def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pa
     assert "`co_partitioned: true`" in driver.comparison.holes[0].reason
 
 
-def test_an_epoch_of_an_event_is_the_number_of_copies_its_own_partition_has_delivered(driver: Driver) -> None:
-    feed(driver, LEFT, (0, day(1)), (0, ride(1)), (1, ride(2)), (1, day(1)))
-    feed(driver, RIGHT, (1, ride(2)), (1, day(1)), (0, day(1)), (0, ride(1)))
-    assert (driver.comparison.matched, driver.comparison.diverged) == (3, False)
-
-
 def test_unequal_copies_are_a_hole(driver: Driver) -> None:
     feed(driver, LEFT, (0, day(1)), (1, day(2)))
     (hole,) = driver.comparison.holes

@@ -174,20 +174,6 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     assert driver.kinds() == ["changed"]
 
 
-def test_a_query_created_anew_is_a_hole_and_what_follows_is_tainted() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, RIGHT, 7, consumed=0)
-    fact = Finished("new", "r", 0, {IN: 9}, None, {})
-    driver.comparison.note_finished(RIGHT, fact)
-    driver.look()
-    (hole,) = driver.comparison.holes
-    assert hole.side is RIGHT
-    assert "was created anew" in hole.reason
-    assert driver.kinds() == ["missing"]
-    assert not driver.comparison.diverged
-
-
 def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
     driver = marked()
     put_out(driver, LEFT, 0)
@@ -198,20 +184,6 @@ def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
     restore(driver.comparison, state, driver.codec.form, 0.0)
     driver.look()
     assert driver.kinds() == ["missing"]
-
-
-def test_a_late_partner_is_told_on_the_clock_of_the_input() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, LEFT, 0, consumed=1)
-    say(driver, RIGHT, 0, consumed=1)
-    driver.look()
-    assert driver.kinds() == ["missing"]
-    driver.restart()
-    put_out(driver, RIGHT, 0)
-    driver.look()
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("missing", 0.0)
 
 
 def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> None:
@@ -232,15 +204,6 @@ def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> 
     driver.look()
     assert not driver.comparison.diverged
     assert driver.comparison.matched == 2
-
-
-def test_a_finished_batch_is_told_to_who_tells_replays() -> None:
-    driver = marked("duplicates: {policy: replays}")
-    told: list[tuple[Side, str, int]] = []
-    driver.comparison.finish_batch = lambda *batch: told.append(batch)  # type: ignore[method-assign]
-    say(driver, RIGHT, 3, consumed=0)
-    driver.look()
-    assert told == [(RIGHT, "q", 3)]
 
 
 # -- points ------------------------------------------------------------------------------------------------

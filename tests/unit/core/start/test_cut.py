@@ -8,10 +8,7 @@ import pytest
 
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
-from twinstream.core.start.cut import BarrierCut, EventTimeCut, Passed
-from twinstream.errors import DecodeError
-
-WHOLE = {side: {0: 0} for side in Side}
+from twinstream.core.start.cut import BarrierCut, Passed
 
 
 def _run(texts: str, partition: int = 0, offset: int = 0) -> Run:
@@ -34,64 +31,6 @@ def _before(passed: Passed) -> list[int]:
     return [
         sum(len(run.forms) for of, run, behind in passed.parts if of is side and not behind) for side in Side
     ]
-
-
-def _number(record: bytes) -> int:
-    if not record.isdigit():
-        raise DecodeError("no time")
-    return int(record)
-
-
-def _event_time(positions: dict[Side, dict[int, int]] | None = None) -> EventTimeCut:
-    cut = EventTimeCut(_number, 10, "10")
-    cut.begin(positions or WHOLE)
-    return cut
-
-
-def test_events_from_before_the_start_are_left_out_wherever_they_come() -> None:
-    passed = _event_time().take(Side.LEFT, _run("9 10 3 11 9"))
-    assert _texts(passed, Side.LEFT) == "10 11"
-    assert (_before(passed), passed.held, passed.refused) == ([3, 0], (0, 0), ())
-
-
-def test_an_event_without_a_time_is_refused_by_its_place() -> None:
-    passed = _event_time().take(Side.RIGHT, _run("9 x 12"))
-    assert _texts(passed, Side.RIGHT) == "12"
-    assert (_before(passed), passed.refused) == ([0, 1], ((1, "no time"),))
-
-
-def test_a_partition_without_its_beginning_must_begin_before_the_start() -> None:
-    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
-    cut.take(Side.LEFT, _run("10 11"))
-    assert cut.refused is not None
-    assert "the reference is read from offset 5 in partition 0 on" in cut.refused
-    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
-    cut.take(Side.LEFT, _run("9 11"))
-    cut.take(Side.LEFT, _run("12"))
-    cut.take(Side.RIGHT, _run("12"))
-    assert cut.refused is None
-
-
-@pytest.mark.parametrize(
-    ("written_ms", "start_ms", "sure"),
-    [(999, 1000, True), (1000, 1000, False), (999, None, False), (-1, 1000, False)],
-)
-def test_nothing_is_gone_behind_the_start_if_what_is_left_was_written_before_it(
-    written_ms: int, start_ms: int | None, *, sure: bool
-) -> None:
-    cut = EventTimeCut(_number, 10, "10", start_ms)
-    cut.begin({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
-    assert cut.doubt is None
-    cut.take(Side.LEFT, _run("9 11")._replace(timestamps_ms=[written_ms, 2000]))
-    assert (cut.refused, cut.doubt is None) == (None, sure)
-
-
-def test_of_a_partition_of_which_all_is_gone_nobody_knows_what_it_had() -> None:
-    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
-    assert cut.unread is not None
-    assert cut.unread[1:] == (Side.LEFT, 0, 5)
-    cut.take(Side.LEFT, _run("9 11"))
-    assert cut.unread is None
 
 
 def _barrier(partitions: int = 1, limit: int = 100) -> BarrierCut:
