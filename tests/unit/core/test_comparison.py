@@ -12,7 +12,6 @@ from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.order import Pairwise
 from twinstream.core.rules import Rules
-from twinstream.core.state.snapshot import restore, snapshot
 from twinstream.errors import RelationError
 
 
@@ -87,35 +86,24 @@ def test_what_waits_faces_no_end_where_some_of_what_came_was_not_compared() -> N
 
 
 @pytest.mark.parametrize(
-    ("trace", "kinds"),
+    ("trace", "more", "kinds"),
     [
-        ("L:a1 L:b1 R:b1 R:a1", ["reordered"]),
-        ("R:a1 R:b1 L:b1 L:a1", ["reordered"]),
-        ("L:a1 L:b1 L:c1 R:c1 R:a1 R:b1", ["reordered"]),
-        ("L:a1 L:b1 R:b1 R:c1", ["missing"]),
+        ("L:a1 L:b1 R:b1 R:a1", "", ["reordered"]),
+        ("R:a1 R:b1 L:b1 L:a1", "", ["reordered"]),
+        ("L:a1 L:b1 L:c1 R:c1 R:a1 R:b1", "", ["reordered"]),
+        ("L:a1 L:b1 R:b1 R:c1", "", ["missing"]),
+        ("L:a1 R:a2", "identity: [k]", ["changed"]),
+        ("L:a1 L:b1 R:a2 R:b2", "identity: [k]", ["changed", "changed"]),
+        ("R:a2 R:b1 L:a1 L:b1", "identity: [k]", ["changed"]),
+        ("L:a1 L:b1 R:b1 R:a2", "identity: [k]", ["changed"]),
+        ("L:a1 L:b1 R:b1 R:a1 R:a2", "identity: [k]", ["reordered"]),
+        ("L:a1 R:b1", "identity: [k]", ["missing"]),
     ],
 )
-def test_an_event_that_came_later_is_called_reordered_before_its_scope_closes(
-    trace: str, kinds: list[str]
+def test_a_difference_is_called_what_it_is_before_its_scope_closes(
+    trace: str, more: str, kinds: list[str]
 ) -> None:
-    driver = take("total", trace)
-    driver.comparison.review()
-    assert sorted(found.finding.kind for found in driver.comparison.provisional()) == kinds
-
-
-@pytest.mark.parametrize(
-    ("trace", "kinds"),
-    [
-        ("L:a1 R:a2", ["changed"]),
-        ("L:a1 L:b1 R:a2 R:b2", ["changed", "changed"]),
-        ("R:a2 R:b1 L:a1 L:b1", ["changed"]),
-        ("L:a1 L:b1 R:b1 R:a2", ["changed"]),
-        ("L:a1 L:b1 R:b1 R:a1 R:a2", ["reordered"]),
-        ("L:a1 R:b1", ["missing"]),
-    ],
-)
-def test_an_event_that_changed_is_called_so_before_its_scope_closes(trace: str, kinds: list[str]) -> None:
-    driver = take("total", trace, "identity: [k]")
+    driver = take("total", trace, more)
     driver.comparison.review()
     assert sorted(found.finding.kind for found in driver.comparison.provisional()) == kinds
 
@@ -142,16 +130,6 @@ def test_many_changes_in_a_row_are_changes_and_what_follows_them_meets_again(siz
     assert not driver.comparison.scopes
     assert driver.kinds() == ["changed"] * 150
     assert driver.comparison.matched == 60
-
-
-def test_nothing_from_a_difference_on_is_verified() -> None:
-    driver = Driver(spec("total"))
-    driver.feed(LEFT, run(60))
-    driver.feed(RIGHT, run(10) + run(49, start=11))
-    driver.comparison.review()
-    driver.comparison.survey((True, True))
-    assert driver.comparison.verified_up_to(LEFT, {0: 60}) == {0: 10}
-    assert driver.comparison.verified_up_to(RIGHT, {0: 59}) == {0: 59}
 
 
 # -- halt ----------------------------------------------------------------------------------------------------
@@ -285,43 +263,6 @@ def test_a_full_memory_is_a_hole_and_what_is_dropped_is_never_verified() -> None
     assert driver.comparison.unmatched(RIGHT) == 3
     driver.end()
     assert not driver.comparison.diverged
-
-
-def lost_scope() -> Driver:
-    """A sequence whose first event differs, and that then does not meet again before its limit."""
-    driver = Driver(spec("total", "limits: {scope_events: 32}"))
-    driver.feed(LEFT, run(20))
-    driver.feed(RIGHT, run(20, start=100))
-    driver.comparison.review()
-    return driver
-
-
-def test_a_scope_beyond_its_limit_is_lost_and_counted_and_never_verified() -> None:
-    driver = lost_scope()
-    driver.feed(LEFT, run(5))
-    comparison = driver.comparison
-    assert comparison.diverged
-    assert "limits.scope_events (32)" in comparison.holes[0].reason
-    assert driver.kinds() == ["missing"] * 17
-    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (17, 8)
-    assert driver.held(LEFT) == []
-    comparison.survey((True, True))
-    assert comparison.verified_up_to(LEFT, {0: 25}) == {0: 0}
-    driver.end()
-    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (17, 8)
-
-
-def test_a_lost_scope_survives_restart_after_restart() -> None:
-    driver = lost_scope()
-    for _ in range(2):
-        fresh = Driver(driver.spec)
-        restore(fresh.comparison, snapshot(driver.comparison), fresh.codec.form, 0.0)
-        driver = fresh
-    driver.offsets = [20, 20]
-    feed_both(driver, run(3))
-    assert driver.comparison.matched == 0
-    assert driver.comparison.ledger.closed_by_kind.total() == 17
-    assert driver.comparison.unmatched(LEFT) == 6
 
 
 def test_what_matched_before_a_function_failed_counts_also_within_one_run() -> None:

@@ -91,6 +91,20 @@ def test_a_restored_unclear_event_taints_nothing_either() -> None:
     assert not fresh.comparison.ledger.tainted
 
 
+@pytest.mark.parametrize(("elsewhere", "told"), [(4, EXTRA), (5, UNCLEAR)])
+def test_a_copy_is_not_known_where_another_partition_has_forgotten_something(
+    elsewhere: int, told: tuple[bool, int, int]
+) -> None:
+    one = driver("unordered", horizon=3)
+    others = [record({"k": "b", "v": value}) for value in range(elsewhere)]
+    one.feed(LEFT, others)
+    one.feed(RIGHT, others, partition=1)
+    one.offsets = [elsewhere, 0]
+    one.feed(RIGHT, [record({"k": "a"})])
+    one.end()
+    assert outcome(one) == told
+
+
 def test_nor_where_another_partition_began_before_the_start() -> None:
     one = driver("unordered")
     forms, _ = one.codec.forms([record({"k": "z"})])

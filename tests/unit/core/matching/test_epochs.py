@@ -38,14 +38,6 @@ def lose_first_epoch(driver: Driver) -> None:
     assert driver.comparison.matched == 1
 
 
-def test_a_scope_that_outgrows_its_limit_is_lost_and_said_so(driver: Driver) -> None:
-    lose_first_epoch(driver)
-    (scope,) = driver.comparison.scopes
-    assert scope.lost
-    assert "limits.scope_events (32)" in driver.comparison.holes[0].reason
-    assert driver.comparison.diverged
-
-
 def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_that(driver: Driver) -> None:
     lose_first_epoch(driver)
     driver.feed(LEFT, [day(2), ride(5), ride(6)])
