@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.streams import LEFT, RIGHT, Driver, batches, spec
+from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, restore, snapshot, sweeping
@@ -61,6 +61,18 @@ def test_what_was_found_is_restored() -> None:
     before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
     assert set(before.pop("recent")) == set(after.pop("recent"))
     assert after == before
+
+
+def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    values = [record({"k": "a", "v": number}) for number in range(2)]
+    for side in (LEFT, RIGHT):
+        driver.feed(side, values[:1])
+    for _ in range(5):
+        driver.restart()
+    driver.feed(RIGHT, values[1:], partition=1)
+    (hole,) = driver.comparison.holes
+    assert "stand in two partitions (0 and 1)" in hole.reason
 
 
 def test_a_delta_has_less_of_a_sweep_where_it_has_many_changes_and_half_in_any_case() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from copy import deepcopy
 
 import pytest
@@ -105,6 +106,67 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
     view = players.turns()
     assert view.status.matched == 36
     assert (view.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
+
+
+class Traffic:
+    """The same events on both sides, each side as far as chance will have it."""
+
+    def __init__(self, players: Players, seed: int) -> None:
+        self._players, self.chance = players, random.Random(seed)
+        self._written = dict.fromkeys(Side, 0)
+
+    def go_on(self, *, lost: int = -1) -> None:
+        """Both sides write some more, and one may be behind; a candidate may lose the event of a number."""
+        target = max(self._written.values()) + self.chance.randrange(4)
+        behind = self.chance.choice([0, 0, 1, 3])
+        lagging = self.chance.choice([Side.LEFT, Side.RIGHT])
+        for side in Side:
+            until = target - behind if side is lagging else target
+            for number in range(self._written[side], until):
+                if (side, number) != (Side.RIGHT, lost):
+                    self._players.team.write(side, number % 4, (number % 12, number))
+            self._written[side] = max(self._written[side], until)
+
+    @property
+    def next(self) -> int:
+        """The first number that no side has written."""
+        return max(self._written.values())
+
+    def end(self, count: int = 600) -> None:
+        """Both come equally far, and further."""
+        target = self.next + count
+        for side in Side:
+            for number in range(self._written[side], target):
+                self._players.team.write(side, number % 4, (number % 12, number))
+            self._written[side] = target
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_comes_later(seed: int) -> None:
+    players = Players(Team(shards=2 + seed % 2))
+    traffic = Traffic(players, seed)
+    players.turns(4)
+    made = players.reset("now")
+    for _ in range(400):
+        traffic.go_on()
+        players.turn([traffic.chance.randrange(len(players.tokens))], seconds=0.05)
+        if 0 in players.working:
+            made = made or players.wait()
+        if made is not None:
+            break
+    assert isinstance(made, Reset), (seed, made)
+    for _ in range(400):
+        traffic.go_on()
+        players.turn(seconds=0.5)
+        if players.replaced == len(players.tokens) - 1:
+            break
+    lost = traffic.next if seed % 3 == 0 else -1
+    for _ in range(20):
+        traffic.go_on(lost=lost)
+    traffic.end()
+    status = players.turns(40).status
+    expected = ("DIVERGED", 1) if lost >= 0 else ("EQUIVALENT", 0)
+    assert (status.verdict, status.divergences.total, status.hole_count) == (*expected, 0), seed
 
 
 def test_now_is_refused_when_the_first_shard_does_not_come_to_rest() -> None:
