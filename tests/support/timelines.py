@@ -1,9 +1,9 @@
 """Small histories in words: what both sides write at which second, and what is seen of it.
 
-``L:a@5`` is the event `a` that the left writes at second 5, ``L:a=2@5`` one with value 2.
-``both@0-60`` are new events, one a second, that both sides write, ``both:a@0-60`` copies of one,
-``apart@0-60`` others on each side. ``?`` is a look at everything that waits, ``restart`` goes on
-from a checkpoint, ``end`` is that of both.
+``L:a@5`` is the event `a` that the left writes at second 5, ``L:a=2@5`` one with the value 2, and ``L:a.7=2@5``
+with the number 7 besides. ``both@0-60`` are new events, one a second, that both sides write,
+``both:a@0-60`` copies of one, ``apart@0-60`` others on each side. ``?`` is a look at everything that waits,
+``review`` one at what is set aside, ``restart`` goes on from a checkpoint, ``end`` is that of both.
 """
 
 from __future__ import annotations
@@ -35,20 +35,25 @@ class Timeline:
     def _take(self, word: str) -> None:
         if word == "?":
             self.looks.append(self.driver.look())
+        elif word == "review":
+            self.driver.comparison.review()
         elif word in ("restart", "end"):
             getattr(self.driver, word)()
         else:
-            match = re.fullmatch(r"(L|R|both|apart)(?::(\w+))?(?:=(\d+))?@(\d+)(?:-(\d+))?", word)
+            match = re.fullmatch(r"(L|R|both|apart)(?::(\w+))?(?:\.(\d+))?(?:=(\d+))?@(\d+)(?:-(\d+))?", word)
             assert match, f"{word!r} is no word"
-            who, name, value, first, end = match.groups()
+            who, name, number, value, first, end = match.groups()
+            more = {} if number is None else {"n": int(number)}
             for second in range(int(first), int(end or int(first) + 1)):
                 for side in {"L": (LEFT,), "R": (RIGHT,)}.get(who, Side):
-                    self._write(side, f"{who}{side}" if who == "apart" else name, value, second)
+                    self._write(side, f"{who}{side}" if who == "apart" else name, value, second, more)
 
-    def _write(self, side: Side, name: str | None, value: str | None, second: int) -> None:
+    def _write(
+        self, side: Side, name: str | None, value: str | None, second: int, more: dict[str, int]
+    ) -> None:
         event = {"k": name or "tick", "v": int(value or 0) if name and "apart" not in name else second}
         timed = {"t": second} if self.timed else {}
-        self.driver.feed(side, [record({**event, **timed})], [second * SECOND_MS])
+        self.driver.feed(side, [record({**event, **timed, **more})], [second * SECOND_MS])
 
     @property
     def suspicions(self) -> list[int]:
