@@ -1,9 +1,9 @@
 """Small histories in words: what both sides write at which second, and what is seen of it.
 
-``L:a@5`` is the event `a` that the left writes at second 5, ``L:a=2@5`` one with the value 2, and ``L:a.7=2@5``
-with the number 7 besides. ``both@0-60`` are new events, one a second, that both sides write,
-``both:a@0-60`` copies of one, ``apart@0-60`` others on each side. ``?`` is a look at everything that waits,
-``review`` one at what is set aside, ``restart`` goes on from a checkpoint, ``end`` is that of both.
+``L:a@5`` is the event `a` that the left writes at second 5, ``L:a=2@5`` one with the value 2, and ``L:a.7@5``
+one with the number 7. ``both@0-60`` are new events, one a second, that both sides write, ``both:a@0-60`` are
+copies of one, ``apart@0-60`` others on each side. ``?`` is a look at everything that waits, ``review`` one at
+what is set aside, ``restart`` goes on from a checkpoint, ``end`` is that of both.
 """
 
 from __future__ import annotations

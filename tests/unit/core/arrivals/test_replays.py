@@ -367,39 +367,24 @@ def test_where_a_comparison_halts_its_difference_still_waits_for_the_batch() -> 
         assert len(reader.reasons()) == (not diverged)
 
 
-def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted() -> None:
-    reader = Reader(replays("total"))
-    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
-    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
-    reader.comparison.review()
-    found = reader.comparison.take_closed()
-    assert [divergence.tainted for divergence in found] == [False]
-    assert reader.comparison.take_closed() == []
-    reader.read(RIGHT, [value("2/y/0.0", 1)])
-    assert reader.comparison.take_tainted() == [found[0].number]
-    assert not reader.comparison.is_held
-
-
-def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_also_over_a_restart() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_and_what_completes_them_is_too(
+    restarts: bool,
+) -> None:
     reader = Reader(replays("total"))
     reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
     reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
     reader.comparison.review()
     (found,) = reader.comparison.take_closed()
-    reader.restart()
-    reader.read(RIGHT, [value("2/y/0.0", 1)])
-    assert reader.comparison.take_tainted() == [found.number]
-
-
-def test_what_a_dropped_difference_is_completed_by_is_tainted_too() -> None:
-    reader = Reader(replays("total"))
-    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
-    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
-    reader.comparison.review()
-    reader.comparison.take_closed()
+    assert not found.tainted
+    assert reader.comparison.take_closed() == []
+    if restarts:
+        reader.restart()
     reader.read(RIGHT, [value("2/y/0.0", 1)])
     strays = [stray for side in Side for stray in reader.comparison.ledger.strays.all(side)]
     assert [stray.divergence.tainted for stray in strays] == [True]
+    assert reader.comparison.take_tainted() == [found.number]
+    assert not reader.comparison.is_held
 
 
 def test_a_policy_that_is_strict_remembers_nothing() -> None:
