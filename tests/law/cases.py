@@ -194,15 +194,7 @@ def _with_less(found: Break, less: Callable[[Break], Iterator[tuple[Case, tuple[
 def _files(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
     """The case with one thing less declared."""
     file = found.case.declaration.file
-    for name in (
-        "identity",
-        "equality",
-        "known_differences",
-        "duplicates",
-        "limits",
-        "on_divergence",
-        "kinds",
-    ):
+    for name in _OPTIONAL:
         if name in file:
             yield _of({key: value for key, value in file.items() if key != name}, found)
     for order in _simpler(file["order"]):

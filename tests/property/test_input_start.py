@@ -171,18 +171,6 @@ def test_exactly_what_both_have_consumed_is_compared(seed: int, tells: bool, los
 
 
 @examples(60)
-@given(seeds, st.booleans(), st.booleans())
-def test_a_run_with_crashes_ends_as_one_without(seed: int, tells: bool, losing: bool) -> None:
-    calm_bench, calm = outcome(World(seed, tells, losing), None)
-    shaken_bench, shaken = outcome(World(seed, tells, losing), random.Random(seed))
-    assert (shaken.verdict, shaken.matched, shaken.hole_count) == (calm.verdict, calm.matched, 0)
-    assert shaken.divergences == calm.divergences
-    assert shaken.verified_up_to == calm.verified_up_to
-    assert shaken.frontier == calm.frontier
-    assert shaken_bench.reports().keys() == calm_bench.reports().keys()
-
-
-@examples(60)
 @given(seeds, st.booleans(), st.integers(0, 60), st.integers(0, 60))
 def test_whatever_retention_has_taken_nothing_is_found_that_is_not_there(
     seed: int, tells: bool, left: int, right: int

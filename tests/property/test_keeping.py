@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.property.test_matching import check_accounts
+from tests.property.test_orders import check_accounts
 from tests.support.orders import Order
 from tests.support.streams import Driver, spec
 from tests.support.worlds import World, worlds
@@ -63,7 +63,7 @@ def test_under_every_order_both_modes_say_the_same(
     for batch in world.batches(cuts):
         for driver in (ordinary, hashed):
             driver.take([batch], review=True)
-            check_accounts(driver.comparison)
+            check_accounts(driver)
         assert outcome(hashed) == outcome(ordinary)
     for driver in (ordinary, hashed):
         driver.end()

@@ -259,3 +259,22 @@ def test_a_restart_at_any_place_changes_nothing(world: World, cuts: list[bool], 
         driver.take(batches[place:], review=review)
         driver.comparison.review()
         assert outcome(driver, copies="extra") == expected
+
+
+@given(worlds(), cuts, st.sampled_from([{}, {"identity": ["k"]}]))
+def test_accounts_hold_where_the_clock_proves(world: World, cuts: list[bool], more: dict[str, Any]) -> None:
+    driver = world.driver(overdue={"after": "20s", "proves": True}, **more)
+    for batch in world.batches(cuts):
+        driver.take([batch], review=True)
+        first = driver.comparison.survey((True, True))
+        check_accounts(driver)
+        assert driver.comparison.survey((True, True)) == first
+    driver.end()
+    check_accounts(driver)
+    places = [
+        (side, event[2])
+        for divergence in driver.findings()
+        for side, event in divergence.finding.events
+        if event is not None
+    ]
+    assert len(places) == len(set(places)), "an event is in one difference only"

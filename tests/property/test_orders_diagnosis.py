@@ -8,6 +8,7 @@ faults that lie apart show that each is named once, with kind and event.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from random import Random
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.oracle import equivalent
+from tests.support.oracle import equivalent, lcs_length
 from tests.support.orders import KINDS, Event, Order, dependent, orders, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
 from tests.support.worlds import World, world, worlds
@@ -82,6 +83,41 @@ def with_two_put_back(world: World, gone: Gone) -> Iterator[Gone]:
             yield gone[LEFT] - {i}, gone[RIGHT] - {j}
 
 
+LANES = ("unordered", "total", {"per_key": ["k"]}, {"per_key": ["k", "m"]})
+
+
+@given(worlds(most=16, among=LANES))
+def test_differences_in_lanes_are_the_fewest_that_explain_the_streams(world: World) -> None:
+    """Counts fix missing and surplus events; a longest common subsequence fixes how many changed places."""
+    driver = world.driver()
+    driver.take(world.batches(), review=True)
+    driver.end()
+    expected: Counter[str] = Counter()
+    for left, right in lanes(world):
+        shared = (Counter(left) & Counter(right)).total()
+        expected["missing"] += len(left) - shared
+        expected["surplus"] += len(right) - shared
+        expected["reordered"] += shared - lcs_length(left, right) if world.order != "unordered" else 0
+    found = Counter(driver.kinds())
+    found["surplus"] = found.pop("extra", 0) + found.pop("duplicate", 0)
+    assert +found == +expected
+
+
+def lanes(world: World) -> list[tuple[list[Any], list[Any]]]:
+    """What is compared of both sides, for each class of events that are dependent or equal."""
+    classes: list[Event] = []
+    for one in [*world.events(LEFT), *world.events(RIGHT)]:
+        if not any(world.dependent(one, other) or world.equal(one, other) for other in classes):
+            classes.append(one)
+    return [
+        tuple(  # type: ignore[misc]
+            [world.letter(x) for x in world.events(side) if world.dependent(x, one) or world.equal(x, one)]
+            for side in Side
+        )
+        for one in classes
+    ]
+
+
 @given(worlds(most=16), cuts)
 def test_a_witness_proves_its_difference(world: World, cuts: list[bool]) -> None:
     """It is an equal pair, dependent on the event; behind it, or on one side only behind it."""
@@ -123,7 +159,10 @@ KIND = {"drop": "missing", "copy": "duplicate", "insert": "extra", "change": "ch
 
 
 class Plan(NamedTuple):
-    """What a pair of long streams is made from; `weights` say how frequent each kind is."""
+    """What a pair of long streams is made from.
+
+    `weights` say how frequent each kind is; so many events stand behind the last fault (`tail`).
+    """
 
     order: Order
     faults: list[str]
@@ -131,17 +170,22 @@ class Plan(NamedTuple):
     seed: int
     batch: int
     ahead: int
+    tail: int
+    restarts: bool
 
 
-plans = st.builds(
-    Plan,
-    orders(),
-    st.lists(st.sampled_from(FAULTS), max_size=3),
-    st.lists(st.sampled_from([1, 4, 20]), min_size=len(KINDS), max_size=len(KINDS)),
-    st.integers(0, 10_000),
-    st.integers(1, 60),
-    st.integers(-80, 80),
-)
+def plans(order: st.SearchStrategy[Order], tail: st.SearchStrategy[int]) -> st.SearchStrategy[Plan]:
+    return st.builds(
+        Plan,
+        order,
+        st.lists(st.sampled_from(FAULTS), max_size=3),
+        st.lists(st.sampled_from([1, 4, 20]), min_size=len(KINDS), max_size=len(KINDS)),
+        st.integers(0, 10_000),
+        st.integers(1, 60),
+        st.integers(-80, 80),
+        tail,
+        st.booleans(),
+    )
 
 
 class Streams(NamedTuple):
@@ -155,7 +199,7 @@ class Streams(NamedTuple):
 def streams_of(plan: Plan, *, variety: int = 1_000_000) -> Streams:
     """The streams of a plan. Each event has a number, one of `variety`: with few of them, many are equal."""
     random = Random(plan.seed)
-    length = GAP // 2 + GAP * len(plan.faults) + GAP // 2
+    length = GAP // 2 + GAP * max(0, len(plan.faults) - 1) + 10 + plan.tail
     reference = [event(random, plan.weights, number % variety, number) for number in range(length)]
     candidate, planted = list(reference), []
     for at, fault in reversed(list(enumerate(plan.faults))):
@@ -198,7 +242,8 @@ def plant(random: Random, plan: Plan, stream: list[Event], place: int, fault: st
 def move(random: Random, order: Order, stream: list[Event], place: int) -> set[int]:
     """Move an event over some that it depends on; over a single one, either may be said to have moved."""
     here = stream[place]
-    crossed = [to for to in range(place + 1, place + 30) if dependent(order, here, stream[to])]
+    until = min(place + 30, len(stream))
+    crossed = [to for to in range(place + 1, until) if dependent(order, here, stream[to])]
     if not crossed:
         return set()
     last = random.choice(crossed[:4])
@@ -228,10 +273,13 @@ def compare(plan: Plan, streams: Streams) -> Driver:
                 driver.feed(side, part)
                 fed[side] += len(part)
         driver.comparison.review()
+        if plan.restarts and step // plan.batch % 4 == 0:
+            driver.findings()
+            driver.restart()
     for side in Side:
         if rest := records[side][fed[side] :]:
             driver.feed(side, rest)
-    driver.end()
+    driver.comparison.review()
     return driver
 
 
@@ -243,13 +291,28 @@ def told(driver: Driver) -> Iterator[tuple[str, int]]:
         yield finding.kind, json.loads(told_of[0][3])["v"]
 
 
-@given(plans)
-def test_faults_that_lie_apart_are_found_exactly(plan: Plan) -> None:
-    streams = streams_of(plan)
-    found = sorted(told(compare(plan, streams)))
+def check_found(driver: Driver, streams: Streams) -> None:
+    """Each fault is named once, and nothing else."""
+    found = sorted(told(driver))
     left = list(found)
     for fault, named in streams.planted:
         match = next((told for told in left if told[0] == KIND[fault] and told[1] in named), None)
         assert match, f"{fault} {named} is not among {found}"
         left.remove(match)
     assert not left
+
+
+@given(plans(orders(), st.sampled_from([2, GAP])))
+def test_faults_that_lie_apart_are_found_exactly(plan: Plan) -> None:
+    streams = streams_of(plan)
+    driver = compare(plan, streams)
+    driver.end()
+    check_found(driver, streams)
+
+
+@given(plans(st.sampled_from(LANES[1:]), st.just(GAP)))
+def test_faults_that_lie_apart_in_sequences_are_found_when_the_sides_have_met_again(plan: Plan) -> None:
+    streams = streams_of(plan)
+    driver = compare(plan, streams)
+    assert not driver.comparison.scopes
+    check_found(driver, streams)

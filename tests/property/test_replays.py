@@ -6,13 +6,15 @@ A failure prints the seed of everything that is random.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.matchings import largest
+from tests.support.oracle import Wrote, attempts_agree, batch_counts
 from tests.support.retries import (
     Pipeline,
     Reader,
@@ -23,8 +25,10 @@ from tests.support.retries import (
     reading,
     replays,
 )
+from tests.support.searching import examples
 from tests.support.streams import LEFT, RIGHT
 from twinstream.core.arrivals.replays import Alike, Replays
+from twinstream.core.arrivals.replays_state import merged
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.spec.decode.headers import Attempt
@@ -266,3 +270,86 @@ def test_where_attempts_agree_all_of_them_wrote_what_stands_within_the_tolerance
 
 def close(one: bytes, other: bytes) -> bool:
     return abs(int(one.split()[0]) - int(other.split()[0])) <= 1
+
+
+# -- one side, by the definition ---------------------------------------------------------------------------
+
+
+class Plain:
+    """One query of a side: every row is kept, and all is counted anew with each.
+
+    A batch is closed when each partition, of those that are expected or have shown up, has gone on to a later
+    one behind its last row of it. Then it is a hole if its attempts do not agree. A row that raises what a
+    closed one wrote opens it again, unless it is a hole.
+    """
+
+    def __init__(self, expected: Iterable[int]) -> None:
+        self._rows: list[tuple[int, int, Wrote]] = []
+        self._partitions = set(expected)
+        self._open: set[int] = set()
+        self.holes: list[int] = []
+
+    def take(self, batch: int, partition: int, wrote: Wrote) -> bool:
+        """Take a row; whether it is new."""
+        before = self._wrote(batch)
+        self._partitions.add(partition)
+        self._rows.append((batch, partition, wrote))
+        raised = batch_counts(self._wrote(batch)).total() > batch_counts(before).total()
+        self._close({number for number in self._open if not self._waits(number)})
+        if not before or (raised and batch not in self.holes):
+            self._open.add(batch)
+            self._close({batch} if not self._waits(batch) else set())
+        return raised
+
+    def finish(self, last: float) -> None:
+        """All batches up to this one are finished."""
+        self._close({number for number in self._open if number <= last})
+
+    def _wrote(self, batch: int) -> list[Wrote]:
+        return [wrote for number, _, wrote in self._rows if number == batch]
+
+    def _waits(self, batch: int) -> bool:
+        def last(partition: int, among: Callable[[int], bool]) -> int:
+            rows = enumerate(self._rows, 1)
+            return max((at for at, (n, p, _) in rows if p == partition and among(n)), default=0)
+
+        return any(last(p, batch.__eq__) >= last(p, batch.__lt__) for p in self._partitions)
+
+    def _close(self, batches: set[int]) -> None:
+        self._open -= batches
+        self.holes += [one for one in sorted(batches) if not attempts_agree(self._wrote(one))]
+
+
+letters = st.sampled_from([b"a", b"b"])
+wrotes = st.builds(Wrote, st.sampled_from("ef"), st.integers(0, 1), st.integers(0, 1), letters)
+rows_of_a_query = st.tuples(st.integers(0, 2), st.integers(0, 1), wrotes)
+
+
+@examples(300)
+@given(
+    st.sampled_from([[], [0, 1]]),
+    st.lists(st.one_of(rows_of_a_query, rows_of_a_query, st.sampled_from(["restart", 0, 1])), max_size=16),
+)
+def test_what_is_new_and_which_batches_are_holes_is_told_by_the_definition(
+    expected: list[int], steps: list[Any]
+) -> None:
+    plain, replays, found = Plain(expected), Replays(RIGHT, 10), []
+    replays.expect(expected)
+    states = [replays.state()]
+    for offset, step in enumerate([*steps, "end"]):
+        if step == "restart":
+            states.append(replays.state(whole=False))
+            replays = Replays(RIGHT, 10)
+            replays.restore(merged([{"sides": [state]} for state in states])["sides"][0])
+        elif step == "end":
+            replays.end()
+            plain.finish(inf)
+        elif isinstance(step, int):
+            replays.finish("q", step)
+            plain.finish(step)
+        else:
+            batch, partition, wrote = step
+            attempt = Attempt("q", batch, wrote.execution, wrote.task, wrote.attempt)
+            assert replays.feed(attempt, wrote.letter, partition, offset) == plain.take(*step)
+        found += [closed.batch for closed in replays.take_closed() if closed.hole is not None]
+        assert found == plain.holes

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.property.test_sharding import BOTH
 from tests.support.statuses import status
 from twinstream.adapters.memory import ManualClock
 from twinstream.api.gate.freshness import heard
@@ -35,7 +34,8 @@ SPEC = loads(
         {
             "version": 1,
             "name": "t",
-            **BOTH,
+            "reference": {"topic": "r"},
+            "candidate": {"topic": "c"},
             "kinds": {"a": {"where": {"t": "a"}}, "b": {"where": {"t": "b"}}},
             "order": "unordered",
             "evidence": {"matched": 3, "seconds": 2, "may_be_absent": []},

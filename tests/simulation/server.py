@@ -115,10 +115,6 @@ class Server:
             key.endswith(b":request") and self.redis.execute(b"EXISTS", key) for key in self.redis.data
         )
 
-    def holds_something(self) -> bool:
-        """Whether any checkpoint was saved."""
-        return bool(_manifests(self.redis.data))
-
     def has_begun(self) -> bool:
         """Whether there is a comparison in effect, and it has begun."""
         heads = self._heads()

@@ -46,7 +46,7 @@ OUTCOME: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
 
 @dataclass
 class Bench:
-    """Two topics, a store and a clock; workers may come and go."""
+    """Two topics, a store and a clock; workers may come and go, and the last that was started is at work."""
 
     spec: str = SPEC
     secret: bytes = field(default_factory=fresh_secret)
@@ -56,6 +56,7 @@ class Bench:
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
     caution: Caution | None = None
     workers: int = 0
+    at_work: Worker | None = None
 
     def worker(self) -> Worker:
         """A new worker, as after a start of the process."""
@@ -71,9 +72,9 @@ class Bench:
 
     def started(self) -> Worker:
         """A worker that owns the comparison."""
-        worker = self.worker()
-        assert worker.start(), self.status().reason
-        return worker
+        self.at_work = self.worker()
+        assert self.at_work.start(), self.status().reason
+        return self.at_work
 
     def restarted(self) -> Worker:
         """A worker after a crash of the one before, whose lease and provisional word are void."""
@@ -99,15 +100,16 @@ class Bench:
         for side in Side:
             self.write(side, *events, at_ms=at_ms)
 
-    def run(self, worker: Worker, steps: int = 3) -> ComparisonStatus:
-        """Let a worker read on and beat; return its last status."""
+    def run(self, worker: Worker | None = None, *, steps: int = 3) -> ComparisonStatus:
+        """Let a worker read on and beat, else the one at work; return its last status."""
+        worker = worker or self.at_work or self.started()
         for _ in range(steps):
             worker.step()
         self.clock.advance(RETRY_STORE_SECONDS)
         worker.step()
         return self.status()
 
-    def settled(self, worker: Worker) -> ComparisonStatus:
+    def settled(self, worker: Worker | None = None) -> ComparisonStatus:
         """The status after two looks: the second knows that all was read."""
         self.run(worker)
         return self.run(worker)

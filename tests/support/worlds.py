@@ -19,6 +19,7 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, record
 from twinstream.core.events import Side
 
 NOISE = "noise"
+STEP_MS = 10_000
 """A field that an equality may ignore."""
 
 
@@ -80,16 +81,20 @@ class World:
         return Driver(spec_of(self.order if order is None else order, self.kinds, **more))
 
     def batches(self, cuts: Sequence[bool] = (True,)) -> list[Batch]:
-        """Runs of one side as batches, cut further where `cuts` (repeated) says so."""
-        runs: list[list[Step]] = []
+        """Runs of one side as batches, cut further where `cuts` (repeated) says so. A step takes 10 s."""
+        runs: list[list[tuple[int, Step]]] = []
         for place, step in enumerate(self.steps):
-            before = runs[-1][-1] if runs else None
+            before = runs[-1][-1][1] if runs else None
             apart = before is None or before.side is not step.side or None in (before.event, step.event)
             if apart or cuts[place % len(cuts)]:
                 runs.append([])
-            runs[-1].append(step)
+            runs[-1].append((place, step))
         return [
-            Batch(run[0].side, [record(step.event, step.style) for step in run if step.event is not None])
+            Batch(
+                run[0][1].side,
+                [record(step.event, step.style) for _, step in run if step.event is not None],
+                [place * STEP_MS for place, _ in run],
+            )
             for run in runs
         ]
 
@@ -130,10 +135,13 @@ def event_of(word: str) -> Event:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most: int = 12) -> World:
-    """Streams of which one is the other, reordered as allowed, with a few faults; interleaved at will."""
+def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = ()) -> World:
+    """Streams of which one is the other, reordered as allowed, with a few faults; interleaved at will.
+
+    Their order is any, or one of those that are named.
+    """
     kinds = draw(st.sampled_from([KINDS, KINDS, KINDS, NO_KINDS]))
-    tree = draw(orders(kinds))
+    tree = draw(st.sampled_from(among) if among else orders(kinds))
     ignoring, lean = draw(st.booleans()), draw(st.booleans())
     pool = draw(st.lists(events(tree, kinds, lean=lean), min_size=1, max_size=6, unique_by=_word))
     size = draw(st.integers(0, most))

@@ -5,151 +5,81 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from tests.support.timelines import Timeline, timeline
 from twinstream.core.state.merge import merged
 from twinstream.core.state.snapshot import delta, snapshot
 
-SECOND = 1000
-AT_END = (True, True)
 PROVES = "overdue: {after: 60s, proves: true}"
 
 
-def event(name: str, value: int = 0) -> bytes:
-    return record({"k": name, "v": value})
-
-
-def both(driver: Driver, start: int, stop: int) -> None:
-    """Both sides write the same distinct event each second."""
-    for second in range(start, stop):
-        for side in (LEFT, RIGHT):
-            driver.feed(side, [event("tick", second)], [second * SECOND])
-
-
-def survey(driver: Driver) -> None:
-    driver.comparison.survey(AT_END)
-
-
-def missing(more: str = "", order: str = "unordered") -> Driver:
+def missing(more: str = "", order: str = "unordered") -> Timeline:
     """The left's event `a` is proven to be missing."""
-    driver = Driver(spec(order, f"{PROVES}\n{more}"))
-    driver.feed(LEFT, [event("a")], [0])
-    both(driver, 0, 100)
-    survey(driver)
-    assert driver.kinds() == ["missing"]
-    return driver
+    seen = timeline("L:a@0 both@0-100 ?", f"{PROVES}\n{more}", order)
+    assert seen.kinds == ["missing"]
+    return seen
 
 
-def come_late(driver: Driver, second: int = 100) -> None:
-    driver.feed(RIGHT, [event("a")], [second * SECOND])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(
+            "R:a@100 both@100-200 ?", [("missing", 100.0)], id="with its delay, no second difference"
+        ),
+        pytest.param("R:a@100 ?", [("missing", None)], id="only once it has no partner itself for sure"),
+        pytest.param("R:a@100 end", [("missing", 100.0)], id="at the end of both sides"),
+        pytest.param("R:a@100 R:a@110 end", [("missing", 100.0), ("extra", None)], id="each partner once"),
+        pytest.param(
+            "restart R:a@100 restart both@100-200 ?", [("missing", 100.0)], id="after a restart too"
+        ),
+    ],
+)
+def test_a_late_partner_marks_the_divergence(text: str, found: list[tuple[str, float | None]]) -> None:
+    assert missing().go_on(text).found == found
 
 
-def test_a_late_partner_marks_the_divergence_with_its_delay_and_is_no_second_one() -> None:
-    driver = missing()
-    come_late(driver)
-    both(driver, 100, 200)
-    survey(driver)
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("missing", 100.0)
-    assert driver.comparison.diverged
-    assert driver.comparison.differences.closed_by_kind == {"missing": 1}
-    assert [account.divergent for account in driver.comparison.accounts] == [1, 1]
-    assert [driver.held(side) for side in (LEFT, RIGHT)] == [[], []]
-
-
-def test_a_newcomer_is_late_only_once_it_is_itself_proven_to_have_no_partner() -> None:
-    driver = missing()
-    come_late(driver)
-    survey(driver)
-    (found,) = driver.findings()
-    assert found.late is None
-    assert driver.held(RIGHT) == [100]
+def test_what_came_late_is_one_difference_of_both_sides_and_waits_no_more() -> None:
+    seen = missing().go_on("R:a@100 both@100-200 ?")
+    comparison = seen.driver.comparison
+    assert (comparison.diverged, comparison.differences.closed_by_kind) == (True, {"missing": 1})
+    assert [account.divergent for account in comparison.accounts] == [1, 1]
+    assert seen.held == [[], []]
+    assert missing().go_on("R:a@100 ?").held == [[], [100]]
 
 
 def test_a_fresh_partner_goes_before_an_overdue_one() -> None:
-    driver = missing()
-    come_late(driver)
-    driver.feed(LEFT, [event("a")], [101 * SECOND])
-    both(driver, 102, 200)
-    survey(driver)
-    (found,) = driver.findings()
-    assert found.late is None
-    assert driver.comparison.matched == 198 + 1
+    seen = missing().go_on("R:a@100 L:a@101 both@102-200 ?")
+    assert (seen.found, seen.driver.comparison.matched) == ([("missing", None)], 198 + 1)
 
 
 @pytest.mark.parametrize("keep", ["records", "hashes"])
 def test_events_that_lack_all_fields_of_the_identity_are_not_about_one_thing(keep: str) -> None:
     driver = Driver(spec("unordered", f"identity: [id, region]\nkeep: {keep}"))
-    driver.feed(LEFT, [event("lost"), record({"id": 1, "v": 0})])
-    driver.feed(RIGHT, [event("surplus"), record({"id": 1, "v": 1})])
+    driver.feed(LEFT, [record({"k": "lost"}), record({"id": 1, "v": 0})])
+    driver.feed(RIGHT, [record({"k": "surplus"}), record({"id": 1, "v": 1})])
     driver.end()
     assert driver.kinds() == ["changed", "extra", "missing"]
 
 
-def test_a_late_partner_is_told_at_the_end_of_both_sides() -> None:
-    driver = missing()
-    come_late(driver)
-    driver.end()
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("missing", 100.0)
-
-
-def test_each_partner_is_late_once_and_what_is_more_is_extra() -> None:
-    driver = missing()
-    come_late(driver)
-    come_late(driver, 110)
-    driver.end()
-    assert [(found.finding.kind, found.late) for found in driver.findings()] == [
-        ("missing", 100.0),
-        ("extra", None),
-    ]
-
-
 def test_the_left_can_be_late_as_well() -> None:
-    driver = Driver(spec("unordered", PROVES))
-    driver.feed(RIGHT, [event("a")], [0])
-    both(driver, 0, 100)
-    survey(driver)
-    driver.feed(LEFT, [event("a")], [130 * SECOND])
-    driver.end()
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("extra", 130.0)
-
-
-def test_a_partner_is_late_after_a_restart_too() -> None:
-    driver = missing()
-    driver.restart()
-    come_late(driver)
-    driver.restart()
-    both(driver, 100, 200)
-    survey(driver)
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("missing", 100.0)
+    assert timeline("R:a@0 both@0-100 ? L:a@130 end", PROVES).found == [("extra", 130.0)]
 
 
 def test_what_may_come_late_is_saved_when_it_changes() -> None:
-    driver = missing()
-    whole = snapshot(driver.comparison)
-    unchanged = delta(driver.comparison)
+    seen = missing()
+    comparison = seen.driver.comparison
+    whole, unchanged = snapshot(comparison), delta(comparison)
     assert (unchanged["lone"], unchanged["strays"]) == (None, None)
     assert merged(whole, [unchanged])["lone"] == whole["lone"]
-    come_late(driver)
-    driver.end()
-    claimed = delta(driver.comparison)
-    assert merged(whole, [unchanged, claimed, delta(driver.comparison)])["lone"] == claimed["lone"]
+    seen.go_on("R:a@100 end")
+    claimed = delta(comparison)
+    assert merged(whole, [unchanged, claimed, delta(comparison)])["lone"] == claimed["lone"]
 
 
 def test_an_event_whose_order_counts_has_changed_places_and_is_not_late() -> None:
-    driver = missing(order="{per_key: [k]}")
-    come_late(driver)
-    both(driver, 100, 200)
-    survey(driver)
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("reordered", None)
+    seen = missing(order="{per_key: [k]}").go_on("R:a@100 both@100-200 ?")
+    assert seen.found == [("reordered", None)]
 
 
 def test_a_late_event_of_another_value_is_no_partner() -> None:
-    more = "identity: [k]\nequality: {tolerance: {v: {abs: 1}}}"
-    driver = missing(more)
-    driver.feed(RIGHT, [event("a", 5)], [100 * SECOND])
-    driver.end()
-    assert driver.kinds() == ["extra", "missing"]
-    assert [found.late for found in driver.findings()] == [None, None]
+    seen = missing("identity: [k]\nequality: {tolerance: {v: {abs: 1}}}").go_on("R:a=5@100 end")
+    assert sorted(seen.found) == [("extra", None), ("missing", None)]

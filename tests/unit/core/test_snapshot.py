@@ -35,13 +35,6 @@ def test_a_snapshot_is_plain_data() -> None:
     assert plain(snapshot(driver.comparison))
 
 
-def test_a_restored_comparison_has_the_same_snapshot() -> None:
-    driver = Driver(spec("{per_key: [k]}"))
-    driver.take(batches("L:a1 L:b1 L:c1 R:a1 R:b2 L:c2"))
-    driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
-    assert snapshot(restarted(driver).comparison) == snapshot(driver.comparison)
-
-
 def test_what_an_older_version_kept_of_known_differences_by_time_is_ignored() -> None:
     driver = Driver(spec("{per_key: [k]}"))
     driver.take(batches("L:a1 L:b1 R:a1"))
@@ -69,49 +62,6 @@ def test_what_was_found_is_restored() -> None:
     before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
     assert set(before.pop("recent")) == set(after.pop("recent"))
     assert after == before
-
-
-def test_a_restored_hole_taints_what_comes() -> None:
-    driver = Driver(spec("total"))
-    driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
-    fresh = restarted(driver)
-    assert fresh.comparison.holes == [Hole("lost", RIGHT, 3, 9)]
-    fresh.take(batches("L:a1 R:b1"))
-    assert not fresh.comparison.diverged
-
-
-def test_a_restored_scope_goes_on_collecting() -> None:
-    driver = Driver(spec("total"))
-    driver.take(batches("L:a1 L:b1 R:b1"))
-    fresh = restarted(driver)
-    fresh.take(batches("L:c1 R:c1"))
-    fresh.end()
-    assert fresh.kinds() == ["missing"]
-    assert fresh.comparison.matched == 2
-
-
-def test_a_halted_comparison_stays_halted() -> None:
-    driver = Driver(spec("total", "on_divergence: halt"))
-    driver.take(batches("L:a1 R:b1"))
-    fresh = restarted(driver)
-    fresh.take(batches("L:c1 R:d1"))
-    assert [account.ignored for account in fresh.comparison.accounts] == [1, 1]
-
-
-def test_a_full_memory_stays_full() -> None:
-    driver = Driver(spec("unordered", "limits: {unmatched_events: 1}"))
-    driver.take(batches("L:a1 L:b1"))
-    fresh = restarted(driver)
-    fresh.take(batches("R:a1"))
-    assert fresh.comparison.matched == 0
-    assert len(fresh.comparison.holes) == 1
-
-
-def test_waiting_events_are_as_if_read_now() -> None:
-    driver = Driver(spec("total"))
-    driver.take(batches("L:a1"))
-    fresh = restarted(driver)
-    assert [event[4] for event in fresh.comparison.waiting_events(LEFT)] == [7.0]
 
 
 def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:

@@ -71,14 +71,6 @@ def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_
     assert (view.answer, view.status.matched) == ("pass", 24)
 
 
-def test_a_shard_that_does_not_run_begins_anew_when_it_does() -> None:
-    players = diverged()
-    players.kill(1)
-    assert isinstance(players.reset(at_the_ends(players)), Reset)
-    write_all(players.team, 24)
-    assert players.turns().status.matched == 24
-
-
 def test_while_one_has_not_begun_anew_nothing_of_the_old_comparison_is_told() -> None:
     players = diverged()
     assert isinstance(players.reset(at_the_ends(players)), Reset)

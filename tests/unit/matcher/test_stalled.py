@@ -10,78 +10,83 @@ from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 
-SIDES = pytest.mark.parametrize("silent", list(Side))
 ARRIVAL = SPEC + "overdue: {clock: arrival, after: 10s}\n"
 NAMES = ("reference", "candidate")
+
+
+@pytest.fixture(params=Side)
+def silent(request: pytest.FixtureRequest) -> Side:
+    side: Side = request.param
+    return side
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(spec=ARRIVAL)
 
 
 def said(status: ComparisonStatus) -> tuple[str, list[str], list[str]]:
     return status.verdict, status.health.stalled, status.health.reasons
 
 
-@SIDES
-def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
-    bench.run(worker)
+    bench.run()
     bench.write(silent.other, ("a", 1), ("a", 2), at_ms=31_000)
     silent_name, other = NAMES[silent], NAMES[silent.other]
     sentence = (
         f"the {silent_name} is stalled: its newest record is 30 s older than the {other}'s, and 2 newer "
         f"events of the {other} wait for it"
     )
-    assert said(bench.settled(worker)) == ("EQUIVALENT", [silent_name], [sentence])
+    assert said(bench.settled()) == ("EQUIVALENT", [silent_name], [sentence])
     bench.write(silent, ("a", 1), at_ms=31_000)
     bench.write(silent, ("a", 2), at_ms=31_000)
-    assert said(bench.settled(worker)) == ("EQUIVALENT", [], [])
+    assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
-def test_two_idle_sides_are_healthy_though_the_last_records_are_seconds_apart(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_two_idle_sides_are_healthy_though_the_last_records_are_seconds_apart(
+    bench: Bench, silent: Side
+) -> None:
     bench.write(silent, ("a", 0), ("a", 1), at_ms=1_000)
     bench.write(silent.other, ("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=4_000)
-    assert said(bench.settled(worker)) == ("EQUIVALENT", [], [])
+    assert said(bench.settled()) == ("EQUIVALENT", [], [])
     bench.clock.advance(3600)
-    assert said(bench.settled(worker)) == ("EQUIVALENT", [], [])
+    assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
-def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("x", 0), at_ms=2_000)
     bench.write_both(("a", 1), at_ms=3_000)
     bench.write(silent, ("a", 2), at_ms=3_500)
     bench.write(silent.other, ("a", 2), at_ms=9_000)
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.health.stalled, status.unmatched.reference + status.unmatched.candidate) == ([], 1)
 
 
-@SIDES
-def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=9_000)
-    assert bench.settled(worker).health.stalled == [NAMES[silent]]
+    assert bench.settled().health.stalled == [NAMES[silent]]
     bench.clock.advance(3600)
-    assert bench.settled(worker).health.stalled == [NAMES[silent]]
+    assert bench.settled().health.stalled == [NAMES[silent]]
 
 
-@SIDES
-def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(
+    bench: Bench, silent: Side
+) -> None:
     bench.write(silent.other, ("a", 0), at_ms=1_000)
-    assert bench.settled(worker).health.stalled == []
+    assert bench.settled().health.stalled == []
     bench.write(silent.other, ("a", 1), at_ms=5_000)
     name, other = NAMES[silent], NAMES[silent.other]
-    verdict, stalled, reasons = said(bench.settled(worker))
+    verdict, stalled, reasons = said(bench.settled())
     assert (verdict, stalled) == ("PENDING", [name])
     sentence = (
         f"the {name} is stalled: it has written nothing in 4 s of the {other}, and 2 newer events of the "
@@ -89,46 +94,39 @@ def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(sil
     assert reasons == [f"{sentence}{other} wait for it"]
 
 
-@SIDES
 def test_a_side_that_is_not_read_to_its_end_is_not_stalled(
-    silent: Side, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, silent: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
     bench.write_both(("a", 0), at_ms=1_000)
-    bench.run(worker)
+    bench.run()
     poll = bench.source.poll
     monkeypatch.setattr(
         bench.source, "poll", lambda side, timeout: () if side is silent else poll(side, timeout)
     )
     bench.write_both(("a", 1), at_ms=31_000)
-    assert bench.settled(worker).health.stalled == []
+    assert bench.settled().health.stalled == []
 
 
 def test_what_is_left_out_of_the_comparison_waits_for_nobody() -> None:
     beats = "kinds:\n  beat: {where: {k: beat}, ignore: true}\n  event: {}\n"
     bench = Bench(spec=ARRIVAL + beats)
-    worker = bench.started()
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(Side.LEFT, ("beat", 1), at_ms=60_000)
-    assert said(bench.settled(worker)) == ("EQUIVALENT", [], [])
+    assert said(bench.settled()) == ("EQUIVALENT", [], [])
 
 
-@SIDES
 def test_a_side_goes_on_as_long_as_one_of_its_partitions_does(silent: Side) -> None:
     bench = Bench(spec=ARRIVAL, source=MemorySource(partitions=2))
-    worker = bench.started()
     for side in Side:
         bench.source.append(side, 0, b'{"k": "a", "n": 0}', 1_000)
         bench.source.append(side, 1, b'{"k": "b", "n": 0}', 1_000)
         bench.source.append(side, 0, b'{"k": "a", "n": 1}', 30_000)
     bench.source.append(silent.other, 1, b'{"k": "b", "n": 1}', 31_000)
-    assert bench.settled(worker).health.stalled == []
+    assert bench.settled().health.stalled == []
     bench.source.append(silent.other, 1, b'{"k": "b", "n": 2}', 33_000)
-    assert bench.settled(worker).health.stalled == [NAMES[silent]]
+    assert bench.settled().health.stalled == [NAMES[silent]]
 
 
-@SIDES
 def test_a_side_is_stalled_where_it_is_in_the_partitions_of_one_shard(silent: Side) -> None:
     team = Team(spec=ARRIVAL + "co_partitioned: true\n")
     workers = team.started()
@@ -145,40 +143,32 @@ def test_a_side_is_stalled_where_it_is_in_the_partitions_of_one_shard(silent: Si
     assert team.view(workers).status.health.stalled == []
 
 
-@SIDES
 def test_a_side_is_neither_stalled_nor_healthy_until_its_end_is_heard_of(
-    silent: Side, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, silent: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("a", 1), at_ms=31_000)
     monkeypatch.setattr(bench.source, "ends", lambda: {side: {} for side in Side})
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.health.status, status.health.stalled) == ("degraded", [])
     assert status.health.reasons == [f"it is not known yet where the topic of the {NAMES[silent]} ends"]
 
 
-@SIDES
 def test_a_side_is_stalled_also_while_no_start_is_found(silent: Side) -> None:
     marked = "kinds:\n  mark: {where: {k: mark}}\n  event: {}\nstart: barrier\n"
     order = "order: {barrier: mark, inner: {per_key: [k]}}\n"
     bench = Bench(spec=ARRIVAL.replace("order: {per_key: [k]}\n", order) + marked)
-    worker = bench.started()
     bench.write_both(("a", 0), at_ms=1_000)
     bench.write(silent.other, ("mark", 0), ("a", 1), at_ms=31_000)
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.verdict, status.health.stalled) == ("PENDING", [NAMES[silent]])
 
 
-@SIDES
-def test_a_silent_side_is_never_called_healthy_behind_a_restart(silent: Side) -> None:
-    bench = Bench(spec=ARRIVAL)
-    worker = bench.started()
+def test_a_silent_side_is_never_called_healthy_behind_a_restart(bench: Bench, silent: Side) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
-    bench.run(worker)
+    bench.run()
     bench.write(silent.other, ("a", 1), at_ms=31_000)
-    assert bench.settled(worker).health.stalled == [NAMES[silent]]
+    assert bench.settled().health.stalled == [NAMES[silent]]
     told = len(bench.publisher.published)
     bench.run(bench.restarted())
     after = [one for one in bench.publisher.published[told:] if isinstance(one, ComparisonStatus)]

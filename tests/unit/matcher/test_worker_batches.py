@@ -50,45 +50,41 @@ def bench(request: pytest.FixtureRequest) -> Saying:
 def test_a_difference_in_the_last_batch_counts_when_its_version_says_that_it_is_finished(
     bench: Saying,
 ) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, "1/e/0.0:ab")
     bench.put_out(RIGHT, "1/x/0.0:aab")
-    status = bench.settled(worker)
+    status = bench.settled()
     assert status.verdict == "INCONCLUSIVE"
     assert "which counts when the batches that were open then are finished" in status.reason
     bench.finish(LEFT, 1)
-    assert bench.settled(worker).verdict == "INCONCLUSIVE"
+    assert bench.settled().verdict == "INCONCLUSIVE"
     bench.finish(RIGHT, 1)
-    assert bench.settled(worker).verdict == "DIVERGED"
+    assert bench.settled().verdict == "DIVERGED"
 
 
 def test_a_retry_in_the_last_batch_that_differs_is_a_hole_when_the_batch_is_finished(bench: Saying) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, "1/e/0.0:ab")
     bench.put_out(RIGHT, "1/x/0.0:a 1/y/0.0:b")
-    assert bench.settled(worker).hole_count == 0
+    assert bench.settled().hole_count == 0
     bench.finish(RIGHT, 1)
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.verdict, [hole.side for hole in status.holes]) == ("INCONCLUSIVE", ["candidate"])
 
 
 def test_a_batch_is_not_finished_before_all_that_it_wrote_is_read(bench: Saying) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, "1/e/0.0:ab")
     bench.put_out(RIGHT, "1/x/0.0:b")
     bench.finish(LEFT, 1)
     bench.finish(RIGHT, 1, written=3)
-    assert bench.settled(worker).verdict == "INCONCLUSIVE"
+    assert bench.settled().verdict == "INCONCLUSIVE"
     bench.put_out(RIGHT, "1/y/0.0:ab")
-    status = bench.settled(worker)
+    status = bench.settled()
     assert status.accounts.candidate.replayed == 1
     assert status.verdict == "DIVERGED"
 
 
 def test_what_a_version_has_said_outlasts_a_restart(bench: Saying) -> None:
-    worker = bench.started()
     bench.finish(RIGHT, 7)
-    bench.settled(worker)
+    bench.settled()
     bench.finish(RIGHT, 0, query="anew")
     status = bench.settled(bench.restarted())
     assert [hole.side for hole in status.holes] == ["candidate"]

@@ -59,35 +59,11 @@ def bench() -> Clocked:
     return Clocked(spec=INPUT)
 
 
-def test_an_event_that_the_candidate_has_passed_makes_the_verdict_diverged(bench: Clocked) -> None:
-    worker = bench.started()
-    bench.put_out(LEFT, 0, 1, 2)
-    bench.put_out(RIGHT, 0, 2)
-    assert bench.settled(worker).verdict == "EQUIVALENT"
-    bench.say("2", 0, consumed=2, written={"0": 2})
-    status = bench.settled(worker)
-    assert (status.verdict, status.suspicions) == ("DIVERGED", 0)
-    (report,) = bench.reports().values()
-    assert (report.kind, report.reference) == ("missing", {"n": 1})
-
-
-def test_a_candidate_that_stands_still_is_not_diverged_whatever_the_time(bench: Clocked) -> None:
-    worker = bench.started()
-    bench.put_out(LEFT, *range(100))
-    bench.put_out(RIGHT, *range(10))
-    bench.say("1", 5, consumed=100, written={"0": 100})
-    bench.say("2", 0, consumed=10, written={"0": 10})
-    for _ in range(3):
-        bench.clock.advance(10_000)
-        assert bench.settled(worker).verdict == "EQUIVALENT"
-
-
 def test_records_of_other_versions_and_other_topics_say_nothing(bench: Clocked) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, 0)
     bench.say("3", 0, consumed=10)
     bench.say("2", 0, consumed=10, written={"elsewhere": {"0": 1}})
-    status = bench.settled(worker)
+    status = bench.settled()
     assert not status.divergences.total
     assert status.frontier.candidate.held_back_by == (
         "version 2 has said nothing about test.candidate on test.control yet"
@@ -95,14 +71,13 @@ def test_records_of_other_versions_and_other_topics_say_nothing(bench: Clocked) 
 
 
 def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_hole(bench: Clocked) -> None:
-    worker = bench.started()
     bench.source.say(b"{}")
-    status = bench.settled(worker)
+    status = bench.settled()
     (reason,) = status.health.reasons
     assert reason.startswith("the newest record of test.control, at offset 0, cannot be used: no control")
     assert (status.hole_count, status.health.status) == (0, "degraded")
     bench.say("1", 0, consumed=1)
-    assert bench.settled(worker).health.status == "ok"
+    assert bench.settled().health.status == "ok"
 
 
 def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(bench: Clocked) -> None:
@@ -122,21 +97,19 @@ def test_a_control_topic_that_is_missing_is_named_at_the_start_and_holds_nothing
     bench: Clocked,
 ) -> None:
     bench.source.control_topic = None
-    worker = bench.started()
     bench.write_both(("a", 1))
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.health.status, status.health.reasons, status.matched) == ("degraded", [MISSING], 1)
     bench.source.control_topic = Topic(1, "delete")
-    assert bench.settled(worker).health.status == "ok"
+    assert bench.settled().health.status == "ok"
 
 
 def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench: Clocked) -> None:
-    worker = bench.started()
-    assert bench.settled(worker).health.status == "ok"
+    assert bench.settled().health.status == "ok"
     bench.source.control_topic = None
-    assert bench.settled(worker).health.reasons == [MISSING]
+    assert bench.settled().health.reasons == [MISSING]
     bench.source.control_topic = Topic(1, "delete")
-    assert bench.settled(worker).health.reasons == []
+    assert bench.settled().health.reasons == []
 
 
 def test_a_comparison_that_needs_no_control_topic_does_not_miss_it() -> None:
@@ -181,21 +154,19 @@ def test_a_control_topic_that_becomes_unreliable_degrades_health_until_it_is_put
 
 
 def test_a_query_created_anew_is_a_hole(bench: Clocked) -> None:
-    worker = bench.started()
     bench.say("2", 7, consumed=70)
     bench.say("2", 0, consumed=3, query_id="anew")
-    status = bench.settled(worker)
+    status = bench.settled()
     assert [hole.side for hole in status.holes] == ["candidate"]
     assert status.verdict == "INCONCLUSIVE"
 
 
 def test_the_frontier_of_the_input_is_shown_with_what_it_waits_for(bench: Clocked) -> None:
-    worker = bench.started()
     bench.say("1", 0, consumed=7, watermark=60_000)
     bench.say("1", 1, consumed=9, watermark=90_000)
     bench.say("2", 4, consumed=5, written={"0": 3})
     bench.put_out(RIGHT, 0)
-    frontier = bench.settled(worker).frontier
+    frontier = bench.settled().frontier
     assert frontier.reference == Frontier(at="in 0: 9, watermark 1970-01-01T00:01:00.000Z")
     assert frontier.candidate.held_back_by == (
         "batch 4 of query q has written partition 0 up to 3, which is read up to 1"
@@ -203,34 +174,32 @@ def test_the_frontier_of_the_input_is_shown_with_what_it_waits_for(bench: Clocke
 
 
 def test_a_restart_goes_on_hearing_where_it_was(bench: Clocked) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, 0, 1)
     bench.put_out(RIGHT, 0)
     bench.say("2", 0, consumed=1, written={"0": 1})
-    bench.settled(worker)
+    bench.settled()
     bench.source._control[0] = b"gone"
-    worker = bench.restarted()
-    assert bench.settled(worker).verdict == "EQUIVALENT"
+    bench.restarted()
+    assert bench.settled().verdict == "EQUIVALENT"
     bench.say("2", 1, consumed=2, written={"0": 1})
-    assert bench.settled(worker).verdict == "DIVERGED"
+    assert bench.settled().verdict == "DIVERGED"
 
 
 def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(bench: Clocked) -> None:
-    worker = bench.started()
     bench.put_out(LEFT, 0)
     for version in "12":
         bench.say(version, 0, consumed=1)
-    bench.settled(worker)
+    bench.settled()
     (before,) = bench.reports().values()
     bench.put_out(RIGHT, 0)
-    status = bench.settled(worker)
+    status = bench.settled()
     (after,) = bench.reports().values()
     text = f"{before.text} One came after all, 0 s later than this; that was too late."
     assert after == before.model_copy(update={"late": 0.0, "text": text})
     assert (status.verdict, status.divergences.total) == ("DIVERGED", 1)
     assert [status.accounts.reference.divergent, status.accounts.candidate.divergent] == [1, 1]
-    worker = bench.restarted()
-    bench.settled(worker)
+    bench.restarted()
+    bench.settled()
     assert list(bench.reports().values()) == [after]
 
 
@@ -243,38 +212,35 @@ def timed() -> Clocked:
 
 
 def test_an_event_before_the_frontier_is_a_suspicion_until_its_partner_comes(timed: Clocked) -> None:
-    worker = timed.started()
     timed.timed(LEFT, 5, name="a")
     for side in Side:
         timed.timed(side, *range(30))
-    status = timed.settled(worker)
+    status = timed.settled()
     assert (status.verdict, status.suspicions) == ("INCONCLUSIVE", 1)
     assert "event times are 10 s further" in status.reason
     assert status.frontier.candidate == Frontier(at="1970-01-01T00:00:19.000Z")
     timed.timed(RIGHT, 5, name="a")
-    assert timed.settled(worker).verdict == "EQUIVALENT"
+    assert timed.settled().verdict == "EQUIVALENT"
 
 
 def test_a_partition_without_events_is_named_until_it_is_idle(timed: Clocked) -> None:
     for side in Side:
         timed.source.add_partition(side)
-    worker = timed.started()
     for side in Side:
         timed.timed(side, *range(30))
-    status = timed.settled(worker)
+    status = timed.settled()
     assert status.frontier.candidate == Frontier(held_back_by="partition 1 has no event time yet")
     for second in range(30, 50):
         for side in Side:
             timed.timed(side, second)
-        status = timed.run(worker)
+        status = timed.run()
     assert status.frontier.candidate.at == "1970-01-01T00:00:39.000Z"
 
 
 def test_a_jump_that_does_not_count_is_shown(timed: Clocked) -> None:
-    worker = timed.started()
     timed.timed(LEFT, 1, 2)
     timed.source.append(LEFT, 0, b'{"n":"later","t":4000000000}', 3000)
-    frontier = timed.settled(worker).frontier.reference
+    frontier = timed.settled().frontier.reference
     assert frontier == Frontier(
         at="1969-12-31T23:59:52.000Z",
         held_back_by="1970-02-16T07:06:40.000Z in partition 0 is ahead by more than max_jump, and does not "
@@ -283,11 +249,10 @@ def test_a_jump_that_does_not_count_is_shown(timed: Clocked) -> None:
 
 
 def test_times_that_count_another_unit_than_is_declared_are_told(timed: Clocked) -> None:
-    worker = timed.started()
     for side in Side:
         for at in (1_767_225_600, 1_767_225_601):
             timed.source.append(side, 0, b'{"n":"tick","t":%d}' % at, 0)
-    frontier = timed.settled(worker).frontier.candidate
+    frontier = timed.settled().frontier.candidate
     assert frontier == Frontier(
         at="1970-01-21T10:53:35.601Z",
         held_back_by="as `unit: ms` says its times are of 1970-01-21T10:53:45.601Z: if they are numbers, "
@@ -296,12 +261,11 @@ def test_times_that_count_another_unit_than_is_declared_are_told(timed: Clocked)
 
 
 def test_a_silent_side_says_so_and_makes_nothing_overdue(timed: Clocked) -> None:
-    worker = timed.started()
     for side in Side:
         timed.timed(side, *range(30))
     for second in range(30, 60):
         timed.timed(LEFT, second)
-        status = timed.run(worker)
+        status = timed.run()
     assert status.suspicions == 0
     assert status.frontier.candidate == Frontier(
         at="1970-01-01T00:00:19.000Z", held_back_by="it has brought nothing for 30 s"
@@ -310,10 +274,9 @@ def test_a_silent_side_says_so_and_makes_nothing_overdue(timed: Clocked) -> None
 
 def test_on_kafkas_clock_the_newest_record_is_shown() -> None:
     bench = Clocked(spec=HEAD)
-    worker = bench.started()
-    assert bench.settled(worker).frontier.reference == Frontier(held_back_by="it has no record yet")
+    assert bench.settled().frontier.reference == Frontier(held_back_by="it has no record yet")
     bench.timed(LEFT, 3)
-    assert bench.settled(worker).frontier.reference == Frontier(at="1970-01-01T00:00:03.000Z")
+    assert bench.settled().frontier.reference == Frontier(at="1970-01-01T00:00:03.000Z")
 
 
 @pytest.mark.parametrize(
@@ -325,12 +288,11 @@ def test_on_kafkas_clock_the_newest_record_is_shown() -> None:
 )
 def test_overdue_events_are_told_with_their_number(lost: int, told: str) -> None:
     bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", "order: unordered"))
-    worker = bench.started()
     for number in range(lost):
         bench.write(Side.LEFT, ("lost", number), at_ms=1_000)
     for at_ms in (2_000, 90_000):
         bench.write_both(("a", at_ms), at_ms=at_ms)
-        bench.run(worker)
+        bench.run()
     bench.clock.advance(60)
-    bench.run(worker)
-    assert bench.run(worker).reason == f"Not decided: {told}."
+    bench.run()
+    assert bench.run().reason == f"Not decided: {told}."

@@ -24,8 +24,7 @@ def test_an_equivalent_says_what_it_does_not_rest_on() -> None:
     assert (status.coverage.events, status.coverage.keys) == (60, 1)
 
 
-def test_what_was_seen_before_a_crash_is_known_after_it() -> None:
-    bench = Bench()
+def test_what_was_seen_before_a_crash_is_known_after_it(bench: Bench) -> None:
     bench.write_both(*EVENTS)
     before = bench.run(bench.started()).coverage
     worker = bench.restarted()
@@ -48,8 +47,7 @@ def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
     assert not set(one["keys"]) & set(other["keys"])
 
 
-def test_a_checkpoint_of_a_version_that_did_not_look_is_read() -> None:
-    bench = Bench()
+def test_a_checkpoint_of_a_version_that_did_not_look_is_read(bench: Bench) -> None:
     bench.write_both(*EVENTS)
     bench.run(bench.started())
     head = checkpoint.decode(bench.storage.stored.head)

@@ -64,13 +64,13 @@ def saved(found: Bench) -> list[str]:
 
 def test_nothing_of_an_event_is_saved_or_said_but_what_may_be_shown() -> None:
     found = bench()
-    status = found.run(found.started(), 5)
+    status = found.run(found.started(), steps=5)
     assert status.verdict == "DIVERGED"
     assert status.unmatched.reference > 0
     said = [publication.model_dump_json() for publication in found.publisher.published]
     assert not [text for text in (*said, *saved(found)) if HIDDEN in text]
     with_records = bench(HASHES.replace("keep: hashes", ""))
-    with_records.run(with_records.started(), 5)
+    with_records.run(steps=5)
     assert HIDDEN in "".join(saved(with_records))
     assert '"n": 30' in str([report.reference for report in found.reports().values()]).replace("'", '"')
 
@@ -80,7 +80,7 @@ def test_the_same_differences_are_found_and_told_as_with_the_records() -> None:
     hashed = bench(secret=secret)
     plain = bench(HASHES.replace("keep: hashes", ""), secret=secret)
     for one in (hashed, plain):
-        one.run(one.started(), 5)
+        one.run(one.started(), steps=5)
     found, expected = (
         {(r.kind, str(r.positions), r.text) for r in one.reports().values()} for one in (hashed, plain)
     )
@@ -94,11 +94,11 @@ def test_the_same_differences_are_found_and_told_as_with_the_records() -> None:
 
 def test_after_a_restart_the_state_goes_on_and_reports_have_the_same_ids() -> None:
     found = bench()
-    before = found.run(found.started(), 5)
+    before = found.run(found.started(), steps=5)
     texts_before = {key: report.text for key, report in found.reports().items()}
     found.restarted()
     found.write(RIGHT, (f"{HIDDEN}-d", 40))
-    after = found.run(found.restarted(), 5)
+    after = found.run(found.restarted(), steps=5)
     assert {key: report.text for key, report in found.reports().items()} == texts_before
     assert after.unmatched.reference == before.unmatched.reference - 1
     assert after.matched == before.matched + 1
@@ -106,7 +106,7 @@ def test_after_a_restart_the_state_goes_on_and_reports_have_the_same_ids() -> No
 
 def test_state_of_another_secret_is_refused_by_name() -> None:
     found = bench()
-    found.run(found.started(), 5)
+    found.run(found.started(), steps=5)
     found.storage.lease, found.secret = None, b"another secret of the tests"
     with pytest.raises(CheckpointError, match="made with another secret"):
         found.worker().start()
@@ -116,7 +116,7 @@ def test_a_record_that_is_gone_is_said_to_be_gone() -> None:
     found = bench()
     worker = read_all(found)
     found.source.retain(LEFT, 0, 10)
-    found.run(worker, 5)
+    found.run(worker, steps=5)
     assert "‹Kafka no longer has it›" in texts(found)
     gone = next(report for report in found.reports().values() if report.kind == "missing")
     assert gone.reference == GONE.decode()
@@ -128,7 +128,7 @@ def test_another_record_at_its_place_is_never_shown_for_it() -> None:
     worker = read_all(found)
     rows = found.source._topics[LEFT].rows[0]
     rows[:] = [(orjson.dumps({"k": "zebra", "n": 99}), 0, ()) for _ in rows]
-    found.run(worker, 5)
+    found.run(worker, steps=5)
     assert REPLACED.decode() in texts(found)
     assert '"n":99' not in texts(found)  # A hash may have these digits.
     assert "zebra" not in texts(found)
@@ -138,10 +138,10 @@ def test_what_could_not_be_read_is_read_when_kafka_answers_again() -> None:
     found = bench()
     worker = read_all(found)
     found.source.down = "away"
-    found.run(worker, 2)
+    found.run(worker, steps=2)
     assert any(NOT_READ.decode() in text for text in saved(found))
     found.source.down = None
-    found.run(worker, 2)
+    found.run(worker, steps=2)
     assert NOT_READ.decode() not in texts(found)
     assert not any(NOT_READ.decode() in text for text in saved(found))
 
@@ -158,9 +158,8 @@ def test_many_differences_are_told_bit_by_bit_where_little_can_be_read_at_a_time
         return whole([place for place in sorted(places) if place != stuck][:7], seconds)
 
     found.source.recall = little  # type: ignore[method-assign]
-    worker = found.started()
     for _ in range(20):
-        found.run(worker)
+        found.run()
     lacking = [report for report in found.reports().values() if NOT_READ.decode() in report.text]
     assert len(found.reports()) == 30
     assert [report.positions.reference and report.positions.reference.offset for report in lacking] == [0]
@@ -194,14 +193,14 @@ def test_of_events_that_wait_those_that_are_overdue_are_read_again_once_kafka_an
 def test_a_comparison_that_is_reset_begins_anew_with_any_secret(start: Any) -> None:
     found = bench()
     worker = found.started()
-    found.run(worker, 5)
+    found.run(worker, steps=5)
     request = ResetRequest(id="r", by="ann", reason="mended", address="127.0.0.1", start=start)
     if start == "now":  # which waits for a moment at which nothing is open
         found.write(RIGHT, (f"{HIDDEN}-d", 40))
         found.write_both(*((f"{HIDDEN}-a", n) for n in range(50, 70)))
-        found.run(worker, 5)
+        found.run(worker, steps=5)
     assert found.reset(worker, request)
     found.secret = b"another secret of the tests"
-    status = found.run(found.restarted(), 5)
+    status = found.run(found.restarted(), steps=5)
     assert status.reset_count == 1
     assert status.verdict == ("DIVERGED" if start is None else "PENDING")

@@ -36,19 +36,6 @@ def followed(bench: Bench, worker: Worker) -> Bench:
     return bench
 
 
-@pytest.mark.parametrize("recent_matches", [0, 1, 100_000])
-@pytest.mark.parametrize("clean", [False, True])
-def test_a_copy_that_comes_after_a_restart_is_explained(clean: bool, recent_matches: int) -> None:
-    bench = Bench(spec=ruled(recent_matches=recent_matches))
-    worker = bench.started()
-    bench.write_both(("a", 1), ("a", 2))
-    bench.settled(worker)
-    worker = again(bench, worker, clean=clean)
-    bench.source.append(Side.RIGHT, 0, b'{"n": 2.0, "k": "a"}', 0)
-    status = followed(bench, worker).status()
-    assert (status.verdict, status.explained_by_rule) == ("EQUIVALENT", {"DUP": 1})
-
-
 @pytest.mark.parametrize("order", ["total", "{per_key: [k]}"])
 def test_restarts_at_every_beat_leave_a_new_event_new_and_a_copy_a_copy(order: str) -> None:
     outcomes = []
@@ -68,19 +55,6 @@ def test_restarts_at_every_beat_leave_a_new_event_new_and_a_copy_a_copy(order: s
         outcomes.append((status.verdict, status.explained_by_rule, status.accounts, status.divergences))
     assert outcomes[0][:2] == ("DIVERGED", {"DUP": 1})
     assert outcomes == [outcomes[0]] * 3
-
-
-def test_an_event_that_may_be_a_copy_of_something_forgotten_is_a_hole_also_after_a_restart() -> None:
-    bench = Bench(spec=ruled())
-    worker = bench.started()
-    bench.write_both(*(("b", number) for number in range(60)))
-    bench.write(Side.RIGHT, ("a", 1))
-    bench.write(Side.LEFT, ("a", 0))
-    followed(bench, worker)
-    worker = again(bench, worker, clean=True)
-    status = bench.settled(worker)
-    assert (status.verdict, status.hole_count) == ("DIVERGED", 1), "of the missing event, which is clear"
-    assert "offset 60 of partition 0 of the candidate" in status.holes[0].reason
 
 
 def test_what_waits_is_known_as_a_copy_when_all_that_was_saved_with_it_is_replaced() -> None:

@@ -21,24 +21,21 @@ def reach(status: ComparisonStatus) -> list[tuple[int | None, int | None]]:
     return [(part.begin, part.settled) for (part,) in (status.progress.reference, status.progress.candidate)]
 
 
-def test_what_is_divergent_is_settled_though_nothing_behind_it_is_verified() -> None:
-    bench = Bench()
+def test_what_is_divergent_is_settled_though_nothing_behind_it_is_verified(bench: Bench) -> None:
     bench.write_both((1, 1), (1, 2))
     bench.write(LEFT, (1, 3))
     bench.write(RIGHT, (1, 4))
     bench.write_both((1, 5), (1, 6))
-    worker = bench.started()
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.divergences.total, status.closed_divergences.total) == (2, 0)
     assert reach(status) == [(0, 2), (0, 2)], "its scope is open"
     bench.write_both(*((1, number) for number in range(10, 80)))
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.closed_divergences.total, status.verified_up_to.reference) == (2, {"0": 2})
     assert reach(status) == [(0, 75), (0, 75)]
 
 
-def test_nothing_is_settled_from_the_first_event_that_waits_on() -> None:
-    bench = Bench()
+def test_nothing_is_settled_from_the_first_event_that_waits_on(bench: Bench) -> None:
     bench.write_both((1, 1), (2, 1))
     bench.write(LEFT, (1, 3))
     bench.write_both((2, 2))
@@ -60,11 +57,10 @@ def test_all_is_compared_from_behind_the_last_record_before_the_start(crash: boo
     bench = Bench(spec=EVENT_TIME)
     bench.write(LEFT, (1, 7))
     bench.write_both((1, 99), (1, 100), (1, 101))
-    worker = bench.started()
-    bench.settled(worker)
+    bench.settled()
     if crash:
-        worker = bench.restarted()
-    status = bench.settled(worker)
+        bench.restarted()
+    status = bench.settled()
     assert (status.matched, reach(status)) == (2, [(2, 4), (1, 3)])
 
 
@@ -83,8 +79,7 @@ def rewritten(bench: Bench, **changes: Any) -> None:
 def test_state_of_a_version_that_kept_a_trial_in_it_is_taken_up(spec: str, begin: int | None) -> None:
     bench = Bench(spec=spec)
     bench.write_both((1, 200), (1, 201))
-    worker = bench.started()
-    bench.settled(worker)
+    bench.settled()
     rewritten(
         bench, compared_from=None, trial={"digest": "7a", "ended": None, "last": None, "state": {"a": 1}}
     )

@@ -20,6 +20,11 @@ BARRIER = (
 DAY_MS = 86_400_000
 
 
+@pytest.fixture
+def timed() -> Bench:
+    return Bench(spec=EVENT_TIME)
+
+
 def _write(bench: Bench, side: Side, times: range, *, at_ms: int = 0) -> None:
     for time in times:
         bench.source.append(side, 0, orjson.dumps({"k": "a", "n": time, "ts": time}), at_ms)
@@ -33,8 +38,7 @@ def _accounts_add_up(status: ComparisonStatus) -> bool:
     return all(account.pop("consumed") == sum(account.values()) for account in sides)
 
 
-def test_beginnings_further_apart_than_the_lead_are_no_safe_start() -> None:
-    bench = Bench()
+def test_beginnings_further_apart_than_the_lead_are_no_safe_start(bench: Bench) -> None:
     bench.write(Side.LEFT, ("a", 1), at_ms=0)
     bench.write(Side.RIGHT, ("a", 2), at_ms=61_000)
     worker = bench.worker()
@@ -51,13 +55,11 @@ def test_beginnings_further_apart_than_the_lead_are_no_safe_start() -> None:
     bench.started()
 
 
-def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges(bench: Bench) -> None:
     bench.write(Side.LEFT, *(("a", number) for number in range(100)), at_ms=1000)
-    assert bench.run(worker).unmatched.reference == 100
+    assert bench.run().unmatched.reference == 100
     bench.write(Side.RIGHT, *(("a", number) for number in range(50, 100)), at_ms=DAY_MS)
-    status = bench.run(worker)
+    status = bench.run()
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
     assert "no safe start" in status.reason
     status = bench.run(bench.restarted())
@@ -97,26 +99,24 @@ def test_offsets_that_retention_took_are_no_safe_start() -> None:
     assert "asks for offset 0 of partition 0, and nothing below 1 can be read" in bench.status().reason
 
 
-def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_an_event_time_on() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    worker = bench.started()
-    _write(bench, Side.LEFT, range(200), at_ms=0)
-    _write(bench, Side.RIGHT, range(105, 200), at_ms=90 * DAY_MS)
-    status = bench.run(worker)
+def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_an_event_time_on(
+    timed: Bench,
+) -> None:
+    _write(timed, Side.LEFT, range(200), at_ms=0)
+    _write(timed, Side.RIGHT, range(105, 200), at_ms=90 * DAY_MS)
+    status = timed.run()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 90)
     assert (status.accounts.reference.before_start, status.accounts.candidate.before_start) == (110, 5)
     assert _accounts_add_up(status)
-    status = bench.run(bench.restarted())
+    status = timed.run(timed.restarted())
     assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 90, 110)
 
 
-def test_an_event_behind_the_cut_that_is_missing_is_a_difference() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    worker = bench.started()
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 150))
-    _write(bench, Side.RIGHT, range(151, 200))
-    status = bench.run(worker)
+def test_an_event_behind_the_cut_that_is_missing_is_a_difference(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(105, 150))
+    _write(timed, Side.RIGHT, range(151, 200))
+    status = timed.run()
     assert (status.verdict, status.divergences.by_kind["missing"]) == ("DIVERGED", 1)
 
 
@@ -151,15 +151,14 @@ def test_what_was_left_before_the_start_by_its_own_time_and_by_kafkas_is_a_sure_
     assert bench.run(bench.started()).verdict == "DIVERGED"
 
 
-def test_a_start_that_is_not_sure_passes_while_nothing_differs() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 200))
-    bench.source.retain(Side.LEFT, 0, 50)
-    assert bench.run(bench.started()).verdict == "EQUIVALENT"
-    _write(bench, Side.LEFT, range(200, 210))
-    _write(bench, Side.RIGHT, range(201, 210))
-    assert bench.run(bench.restarted()).verdict == "INCONCLUSIVE"
+def test_a_start_that_is_not_sure_passes_while_nothing_differs(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(105, 200))
+    timed.source.retain(Side.LEFT, 0, 50)
+    assert timed.run(timed.started()).verdict == "EQUIVALENT"
+    _write(timed, Side.LEFT, range(200, 210))
+    _write(timed, Side.RIGHT, range(201, 210))
+    assert timed.run(timed.restarted()).verdict == "INCONCLUSIVE"
 
 
 def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> None:
@@ -168,60 +167,46 @@ def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> Non
     bench.source.append(Side.LEFT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
     bench.source.retain(Side.LEFT, 1, 1)
     bench.source.append(Side.RIGHT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
-    worker = bench.started()
     for at_ms in (1000, 2500, 9000):
         for side in Side:
             bench.source.append(side, 0, orjson.dumps({"k": "b", "n": at_ms, "ts": 200}), at_ms)
         bench.clock.advance(10)
-        status = bench.run(worker)
+        status = bench.run()
     assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
     position = status.holes[0].position
     assert position is not None
     assert position.partition == 1
 
 
-def test_an_event_without_the_field_of_the_start_is_undecodable() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    worker = bench.started()
-    bench.write(Side.LEFT, ("a", 1))
-    status = bench.run(worker)
+def test_an_event_without_the_field_of_the_start_is_undecodable(timed: Bench) -> None:
+    timed.write(Side.LEFT, ("a", 1))
+    status = timed.run()
     assert status.accounts.reference.undecodable == 1
     assert status.undecodable[0].reason == "field `ts`, that tells what lies before the start, is missing"
     assert _accounts_add_up(status)
 
 
-def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(130, 200))
-    bench.source.retain(Side.LEFT, 0, 120)
-    worker = bench.started()
-    status = bench.run(worker)
+def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start(timed: Bench) -> None:
+    _write(timed, Side.LEFT, range(200))
+    _write(timed, Side.RIGHT, range(130, 200))
+    timed.source.retain(Side.LEFT, 0, 120)
+    status = timed.run()
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
     assert (
         "the reference is read from offset 120 in partition 0 on, and the first event there is not"
         in status.reason
     )
-    status = bench.run(bench.restarted())
+    status = timed.run(timed.restarted())
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
-
-
-def test_retention_of_what_lies_before_the_cut_does_no_harm() -> None:
-    bench = Bench(spec=EVENT_TIME)
-    _write(bench, Side.LEFT, range(200))
-    _write(bench, Side.RIGHT, range(105, 200))
-    bench.source.retain(Side.LEFT, 0, 90)
-    assert bench.run(bench.started()).verdict == "EQUIVALENT"
 
 
 def test_texts_are_times_where_the_start_is_one() -> None:
     spec = SPEC + "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}\n"
     bench = Bench(spec=spec)
-    worker = bench.started()
     for side, first in ((Side.LEFT, "2025-12-31T23:59:59.999Z"), (Side.RIGHT, "2026-01-01T00:30:00+01:00")):
         for text in (first, "2026-01-01T01:00:00+01:00"):
             bench.source.append(side, 0, orjson.dumps({"k": "a", "n": text}))
-    status = bench.run(worker)
+    status = bench.run()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 1)
     assert status.accounts.reference.before_start == status.accounts.candidate.before_start == 1
 
@@ -233,15 +218,14 @@ def _days(bench: Bench, side: Side, days: range, *, at_ms: int = 0) -> None:
 
 def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_a_barrier_on() -> None:
     bench = Bench(spec=BARRIER)
-    worker = bench.started()
     _days(bench, Side.LEFT, range(90))
-    status = bench.run(worker)
+    status = bench.run()
     assert status.verdict == "PENDING"
     assert "no safe start yet: no barrier has come" in status.reason
     assert bench.status().health.status == "ok"
     bench.write(Side.RIGHT, ("a", -1), at_ms=DAY_MS)
     _days(bench, Side.RIGHT, range(80, 90), at_ms=DAY_MS)
-    status = bench.run(worker)
+    status = bench.run()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 30)
     assert (status.accounts.reference.before_start, status.accounts.candidate.before_start) == (240, 1)
     assert _accounts_add_up(status)
@@ -251,14 +235,13 @@ def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_a_b
 
 def test_a_crash_before_the_start_is_found_changes_nothing() -> None:
     bench = Bench(spec=BARRIER)
-    worker = bench.started()
     _days(bench, Side.LEFT, range(90))
-    status = bench.run(worker)
+    status = bench.run()
     assert _accounts_add_up(status)
-    worker = bench.restarted()
-    bench.run(worker)
+    bench.restarted()
+    bench.run()
     _days(bench, Side.RIGHT, range(80, 90))
-    status = bench.run(worker)
+    status = bench.run()
     assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 30, 240)
 
 

@@ -100,8 +100,7 @@ def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_the
 ) -> None:
     bench.work(LEFT, 0, 1000)
     bench.work(RIGHT, 905, 1005)
-    worker = bench.started()
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 85)
     assert (status.divergences.total, status.hole_count) == (0, 0)
     bench.work(LEFT, 1000, 1100)
@@ -118,28 +117,6 @@ def test_a_reference_is_not_read_from_its_beginning_but_from_just_before_the_sta
     assert before(status) == (5, 0)
 
 
-def test_what_is_lost_behind_the_start_is_found_and_nothing_else(bench: Pipelines) -> None:
-    bench.work(LEFT, 0, 1000)
-    bench.work(RIGHT, 905, 1005, drop=950)
-    status = bench.settled(bench.started())
-    assert (status.verdict, status.divergences.by_kind["missing"], status.divergences.total) == (
-        "DIVERGED",
-        1,
-        1,
-    )
-    (report,) = bench.reports().values()
-    assert report.reference == {"n": [0, 950]}
-
-
-def test_a_batch_that_tells_where_it_began_is_compared_from_there(bench: Pipelines) -> None:
-    bench.put_out(LEFT, *range(100))
-    bench.say(LEFT, {0: 100}, since={0: 0})
-    bench.put_out(RIGHT, *range(40, 100))
-    bench.say(RIGHT, {0: 100}, since={0: 40})
-    status = bench.settled(bench.started())
-    assert (status.verdict, status.matched, before(status)) == ("EQUIVALENT", 60, (40, 0))
-
-
 def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consumed(
     bench: Pipelines,
 ) -> None:
@@ -153,18 +130,6 @@ def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consu
     assert "the candidate has not said" in refused(bench).reason
 
 
-def test_a_start_is_looked_for_again_until_it_is_there(bench: Pipelines) -> None:
-    worker = bench.worker()
-    bench.work(LEFT, 0, 100)
-    assert not worker.start()
-    bench.put_out(RIGHT, *range(50, 60))
-    assert not worker.start()
-    bench.say(RIGHT, {0: 60})
-    assert worker.start()
-    bench.work(RIGHT, 60, 100)
-    assert bench.settled(worker).matched == 40
-
-
 def test_an_input_that_only_one_version_reads_is_no_start(bench: Pipelines) -> None:
     bench.work(LEFT, 0, 100)
     bench.work(RIGHT, 0, 100, topic="other")
@@ -175,8 +140,7 @@ def test_an_event_that_names_no_input_is_no_safe_start_and_no_difference(bench: 
     bench.work(LEFT, 0, 100)
     bench.source.append(LEFT, 0, orjson.dumps({"n": "sum"}))
     bench.work(RIGHT, 50, 100)
-    worker = bench.started()
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
     assert (
         "no safe start: the event at offset 100 of partition 0 of the reference does not name the one record "
@@ -223,11 +187,10 @@ def test_a_partition_of_the_input_that_comes_later_waits_until_both_have_named_i
     bench.source.add_partition(LEFT)
     bench.work(LEFT, 0, 100)
     bench.work(RIGHT, 0, 100)
-    worker = bench.started()
-    bench.settled(worker)
+    bench.settled()
     bench.put_out(LEFT, *range(10), partition=1)
     bench.say(LEFT, {0: 100, 1: 10}, since={0: 100, 1: 0})
-    status = bench.settled(worker)
+    status = bench.settled()
     assert (status.verdict, status.health.status, status.matched) == ("EQUIVALENT", "degraded", 90)
     (reason,) = status.health.reasons
     assert reason == (
@@ -243,10 +206,9 @@ def test_a_partition_of_the_input_that_comes_later_waits_until_both_have_named_i
 def test_a_query_that_began_behind_the_start_is_a_hole(bench: Pipelines) -> None:
     bench.work(LEFT, 0, 100)
     bench.work(RIGHT, 0, 100)
-    worker = bench.started()
-    bench.settled(worker)
+    bench.settled()
     bench.say(RIGHT, {0: 200}, query_id="second")
-    status = bench.settled(worker)
+    status = bench.settled()
     assert status.verdict == "INCONCLUSIVE"
     assert (
         "test.candidate (candidate): query second of the candidate is first heard of at offset 200 of in "

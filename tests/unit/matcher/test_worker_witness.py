@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from tests.support.workers import SPEC, Bench
+from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource, MemoryStorage
 from twinstream.core.events import Side
-from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(30)]
 
@@ -40,17 +39,6 @@ def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_
     ) in status.reason
     status = bench.run(worker)
     assert (status.verdict, status.matched, status.started_at) == ("EQUIVALENT", 30, began)
-
-
-def test_a_divergence_that_is_found_again_is_the_same_and_undecided_until_then() -> None:
-    bench = _after_a_run(diverged=True, batch=10)
-    before = set(bench.reports())
-    worker = bench.started()
-    worker.step()
-    status = bench.run(worker, steps=0)
-    assert status.verdict == "INCONCLUSIVE"
-    status = bench.run(worker, steps=20)
-    assert (status.verdict, set(bench.reports())) == ("DIVERGED", before)
 
 
 def test_a_store_that_fell_back_to_an_older_state_passes_nothing_until_it_has_come_as_far() -> None:
@@ -98,8 +86,7 @@ def test_what_kafka_has_no_longer_is_a_hole_with_the_exact_gap() -> None:
     )
 
 
-def test_holes_that_were_noted_before_are_not_forgotten() -> None:
-    bench = Bench()
+def test_holes_that_were_noted_before_are_not_forgotten(bench: Bench) -> None:
     worker = bench.started()
     bench.write_both(*EVENTS)
     bench.source.add_partition(Side.LEFT)
@@ -123,41 +110,21 @@ def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
 
 def test_a_crash_on_the_way_back_does_not_forget_where_it_leads() -> None:
     bench = _after_a_run(batch=5)
-    worker = bench.started()
-    worker.step()
-    status = _saved(bench, worker)
-    assert "is read again" in status.reason
-    bench.storage.lease = None
-    worker = bench.started()
-    worker.beat()
-    assert "is read again" in bench.status().reason
-    assert bench.run(worker, steps=20).verdict == "EQUIVALENT"
+    bench.started().step()
+    for _ in range(2):
+        bench.clock.advance(5)
+        assert bench.at_work is not None
+        bench.at_work.beat()
+        assert "is read again" in bench.status().reason
+        bench.restarted()
+    assert bench.run(steps=20).verdict == "EQUIVALENT"
 
 
-def _saved(bench: Bench, worker: object) -> ComparisonStatus:
-    from twinstream.matcher.worker import Worker
-
-    assert isinstance(worker, Worker)
-    bench.clock.advance(5)
-    worker.beat()
-    return bench.status()
-
-
-def test_another_comparison_file_begins_anew() -> None:
-    bench = _after_a_run()
-    bench.spec = SPEC.replace("per_key: [k]", "per_key: [k, n]")
-    worker = bench.started()
-    worker.beat()
-    assert "is read again" not in bench.status().reason
-
-
-def test_a_memory_that_cannot_be_written_hinders_nothing() -> None:
-    bench = Bench()
-    worker = bench.started()
+def test_a_memory_that_cannot_be_written_hinders_nothing(bench: Bench) -> None:
     bench.write_both(*EVENTS)
-    bench.run(worker)
+    bench.run()
     bench.source.down = "no broker answers"
-    bench.run(worker)
+    bench.run()
     bench.source.down = None
-    assert bench.run(worker).verdict == "EQUIVALENT"
+    assert bench.run().verdict == "EQUIVALENT"
     assert bench.source.remembered()[Side.LEFT][0].offset == 30

@@ -18,24 +18,6 @@ def since(stretches: MatchTimeline, second: float) -> int:
     return stretches.since(second).total()
 
 
-def test_a_second_that_has_begun_before_the_moment_does_not_count() -> None:
-    stretches = MatchTimeline()
-    stretches.note(60_900, {"ride": 3})
-    assert (since(stretches, 60.0), since(stretches, 60.5), since(stretches, 61.0)) == (3, 0, 0)
-
-
-def test_kinds_are_counted_apart() -> None:
-    stretches = MatchTimeline()
-    stretches.note(60_000, {"ride": 3})
-    stretches.note(61_000, {"ride": 1, "day": 1})
-    assert stretches.since(60) == {"ride": 4, "day": 1}
-    assert stretches.since(61) == {"ride": 1, "day": 1}
-
-
-def test_what_comes_late_counts_when_it_was_and_not_when_it_came() -> None:
-    assert since(noted(100, 200, 150), 160) == 1
-
-
 def test_a_month_of_seconds_stays_small_and_its_last_hour_exact_to_an_eighth() -> None:
     newest = 30 * DAY
     stretches = noted(*range(newest - 3 * DAY, newest, 7))

@@ -6,10 +6,8 @@ from itertools import permutations, product
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
-from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot
 
 ORDER = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
@@ -38,15 +36,6 @@ def feed(driver: Driver, side: Side, *steps: tuple[int, bytes]) -> None:
         driver.feed(side, [event], partition=partition)
 
 
-def test_copies_of_a_barrier_are_one_event_and_the_surplus_is_ignored(driver: Driver) -> None:
-    feed(driver, LEFT, (0, ride(1)), (0, day(1)), (1, ride(2)), (1, day(1)))
-    feed(driver, RIGHT, (1, ride(2)), (1, day(1)), (0, ride(1)), (0, day(1)))
-    comparison = driver.comparison
-    assert (comparison.matched, comparison.diverged) == (3, False)
-    assert [comparison.accounts[side].ignored for side in Side] == [1, 1]
-    assert not any(comparison.unmatched(side) for side in Side)
-
-
 def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pairs(driver: Driver) -> None:
     driver.comparison.watch.keeps_partitions = True
     feed(driver, LEFT, (0, day(1)), (1, day(1)))
@@ -55,30 +44,6 @@ def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pa
     feed(driver, LEFT, (0, ride(2)))
     feed(driver, RIGHT, (1, ride(2)))
     assert "`co_partitioned: true`" in driver.comparison.holes[0].reason
-
-
-def test_an_epoch_of_an_event_is_the_number_of_copies_its_own_partition_has_delivered(driver: Driver) -> None:
-    feed(driver, LEFT, (0, day(1)), (0, ride(1)), (1, ride(2)), (1, day(1)))
-    feed(driver, RIGHT, (1, ride(2)), (1, day(1)), (0, day(1)), (0, ride(1)))
-    assert (driver.comparison.matched, driver.comparison.diverged) == (3, False)
-
-
-def test_what_a_partition_delivers_of_a_later_epoch_waits_and_counts_as_unmatched(driver: Driver) -> None:
-    feed(driver, LEFT, (0, day(1)), (0, ride(1)), (0, day(2)), (0, ride(1)))
-    assert driver.comparison.unmatched(LEFT) == 4
-    assert len(driver.comparison.waiting_events(LEFT)) == 4
-    feed(driver, LEFT, (1, day(1)), (1, day(2)))
-    assert driver.comparison.accounts[LEFT].ignored == 2
-    feed(driver, RIGHT, (1, day(1)), (1, day(2)), (0, day(1)), (0, ride(1)), (0, day(2)), (0, ride(1)))
-    assert (driver.comparison.matched, driver.comparison.diverged) == (4, False)
-
-
-def test_an_event_on_the_wrong_side_of_its_own_copy_is_a_difference(driver: Driver) -> None:
-    feed(driver, LEFT, (0, ride(1)), (0, day(1)), (1, day(1)))
-    feed(driver, RIGHT, (0, day(1)), (0, ride(1)), (1, day(1)))
-    assert driver.comparison.diverged
-    driver.end()
-    assert driver.kinds() == ["reordered"]
 
 
 def test_unequal_copies_are_a_hole(driver: Driver) -> None:
@@ -167,17 +132,6 @@ def test_a_side_far_ahead_in_one_partition_is_taken_in_without_recursion(driver:
         driver.feed(side, days, partition=0)
         driver.feed(side, days, partition=1)
     assert driver.comparison.matched == 5000
-
-
-def test_what_waits_for_another_partition_survives_a_restart(driver: Driver) -> None:
-    feed(driver, LEFT, (0, day(1)), (0, ride(1)), (0, day(2)))
-    fresh = Comparison(driver.comparison.rules)
-    restore(fresh, snapshot(driver.comparison), driver.codec.form, 0.0)
-    assert snapshot(fresh) == snapshot(driver.comparison)
-    driver.comparison = fresh
-    feed(driver, LEFT, (1, day(1)), (1, day(2)))
-    feed(driver, RIGHT, (0, day(1)), (1, day(1)), (0, ride(1)), (0, day(2)), (1, day(2)))
-    assert (driver.comparison.matched, driver.comparison.diverged) == (3, False)
 
 
 def test_an_event_of_a_bag_that_crosses_copied_barriers_changed_places_however_late_that_shows() -> None:

@@ -12,18 +12,6 @@ def forms(*lanes: object) -> list[Form]:
     return [Form(lane, b"", "event", b"") for lane in lanes]
 
 
-def test_a_key_in_a_second_partition_is_a_stray_with_its_first_home() -> None:
-    watched = KeyPartitions(Lanes())
-    assert list(watched.strays(forms("a"), 0)) == []
-    assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
-
-
-def test_copies_of_equal_events_may_stand_anywhere() -> None:
-    watched = KeyPartitions(Lanes())
-    assert list(watched.strays(forms(b"a"), 0)) == []
-    assert list(watched.strays(forms(b"a"), 1)) == []
-
-
 def test_one_barrier_for_all_keeps_everything_in_one_partition() -> None:
     watched = KeyPartitions(Epochs(Lanes()))
     assert list(watched.strays(forms("a"), 0)) == []

@@ -11,7 +11,6 @@ from tests.support.streams import LEFT, RIGHT
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.arrivals import replays as module
 from twinstream.core.arrivals.replays import Replays
-from twinstream.core.arrivals.replays_state import merged
 from twinstream.core.events import Side
 from twinstream.core.order import Lanes
 from twinstream.core.rules import Rules
@@ -44,29 +43,6 @@ class Told(Replays):
 # -- new, or a replay --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("written", "new"),
-    [
-        pytest.param("1/e/0.0:aab", "aab", id="copies inside one attempt are real"),
-        pytest.param("1/e/0.0:ab 1/e/1.0:ab", "abab", id="those of two tasks are, too"),
-        pytest.param("1/e/0.0:ab 2/e/0.0:ab", "abab", id="and those of two batches"),
-        pytest.param("1/e/0.0:ab 1/e/0.1:abc", "abc", id="a task that is tried again goes on"),
-        pytest.param("1/e/0.0:ab 1/e/0.1:cba", "abc", id="in whatever order"),
-        pytest.param("1/e/0.0:aa 1/e/0.1:aaa", "aaa", id="with whatever copies"),
-        pytest.param("1/e/0.0:ab 1/f/0.0:abc", "abc", id="and so does a batch that is run again"),
-        pytest.param("1/e/0.0:ab 1/f/3.0:b 1/f/1.0:ac", "abc", id="with other tasks"),
-        pytest.param("1/e/0.0:a 1/e/1.0:a 1/f/0.0:aa", "aa", id="or fewer of them"),
-        pytest.param("1/e/0.0:a 1/e/0.1:ab 1/f/0.0:a 1/f/0.1:abb 1/e/0.0:b", "abb", id="several times"),
-        pytest.param("1/e/0.0:ab 2/f/0.0:c 1/e/0.0:ab", "abcab", id="a copy that comes late is real"),
-        pytest.param("1/e/0.0:ab 2/f/0.0:c 1/g/0.0:ab", "abc", id="a retry that comes late is none"),
-        pytest.param("1/e/0.0:ab@0 1/f/0.0:ab@1", "ab", id="the partition does not matter"),
-        pytest.param(":aa 1/e/0.0:a :a", "aaaa", id="records without marks are events"),
-    ],
-)
-def test_an_event_is_new_where_it_raises_what_the_batch_has_put_out(written: str, new: str) -> None:
-    assert Told().new(written) == new
-
-
 def test_a_lower_batch_of_a_new_query_is_no_concern() -> None:
     told = Told(horizon=1)
     assert told.new("90/e/0.0:a 91/e/0.0:b", query="old") == "ab"
@@ -83,36 +59,9 @@ def test_records_without_marks_are_counted() -> None:
 # -- attempts that do not agree ----------------------------------------------------------------------------
 
 
-AGREE = [
-    pytest.param("1/e/0.0:a 1/f/0.0:ab", id="the first was killed"),
-    pytest.param("1/f/0.0:ab 1/e/0.0:b", id="or the last"),
-    pytest.param("1/e/0.0:b 1/e/0.1:a 1/e/0.2:abc", id="two were killed that differ"),
-    pytest.param("1/e/0.0:a 1/e/1.0:c 1/f/0.0:b 1/g/0.0:abc", id="several executions were"),
-    pytest.param("1/e/0.0:a 1/e/0.1:b 1/f/0.0:ab", id="its attempts differ, but another execution has all"),
-    pytest.param("1/e/0.0:ab 1/e/1.0:cd 1/f/0.0:cb 1/f/1.0:ad", id="tasks have other rows"),
-]
-DIFFER = [
-    pytest.param("1/e/0.0:ax 1/f/0.0:ay", id="two executions"),
-    pytest.param("1/e/0.0:ax 1/e/0.1:ay", id="two attempts of a task"),
-    pytest.param("1/e/0.0:aab 1/f/0.0:abb", id="in numbers only"),
-    pytest.param("1/e/0.0:a 1/e/0.1:b 1/f/0.0:a", id="no attempt has all, and no execution"),
-    pytest.param("1/e/0.0:ax@0 1/f/0.0:a@0 1/f/0.0:y@1", id="in two partitions"),
-]
-
-
-@pytest.mark.parametrize("written", AGREE)
-def test_attempts_agree_where_one_execution_has_all_that_was_written(written: str) -> None:
+def test_attempts_that_differ_are_a_hole_that_says_where() -> None:
     told = Told()
-    told.new(written)
-    told.end()
-    assert told.holes() == []
-    assert list(told.open()) == []
-
-
-@pytest.mark.parametrize("written", DIFFER)
-def test_attempts_that_differ_are_a_hole_that_says_where(written: str) -> None:
-    told = Told()
-    told.new(written, query="views")
+    told.new("1/e/0.0:ax 1/f/0.0:ay", query="views")
     assert told.holes() == []
     assert list(told.disagreeing()) == [
         "query views of the candidate writes batch 1 again, and no attempt has come to all of it yet"
@@ -181,53 +130,6 @@ def test_what_lies_before_the_start_opens_a_batch_again_and_is_forgotten_like_an
 BAD = "1/e/0.0:x@0 1/f/0.0:y@0"
 
 
-def test_a_batch_is_decided_when_it_is_said_to_be_finished() -> None:
-    told = Told()
-    told.new(BAD)
-    told.finish("other", 9)
-    told.finish("q", 0)
-    assert told.holes() == []
-    told.finish("q", 2)
-    assert len(told.holes()) == 1
-    assert list(told.open()) == []
-
-
-def test_a_batch_is_decided_when_a_later_one_was_read() -> None:
-    told = Told()
-    told.new(BAD)
-    told.new("1/g/0.0:x 0/e/0.0:z", query="q")
-    assert told.holes() == []
-    told.new("7/e/0.0:z", query="other")
-    assert told.holes() == []
-    told.new("2/e/0.0:z")
-    assert len(told.holes()) == 1
-
-
-def test_a_batch_is_not_decided_before_each_partition_of_the_query_has_a_later_one() -> None:
-    told = Told()
-    told.new(f"0/e/0.0:a@1 {BAD} 2/e/0.0:z@0")
-    assert told.holes() == []
-    told.new("1/f/0.0:x@1 2/e/0.0:z@1")
-    assert told.holes() == [], "the second execution has all that was written"
-
-
-def test_a_partition_that_is_not_read_yet_is_waited_for() -> None:
-    told = Told()
-    told.expect([0, 1])
-    told.new(f"{BAD} 2/e/0.0:z@0")
-    assert told.holes() == []
-    told.new("1/f/0.0:x@1 2/e/0.0:z@1")
-    assert told.holes() == []
-
-
-def test_a_partition_that_shows_up_late_is_waited_for() -> None:
-    told = Told()
-    told.new(f"{BAD} 0/e/0.0:a@1 2/e/0.0:z@0")
-    assert told.holes() == []
-    told.new("2/e/0.0:z@1")
-    assert len(told.holes()) == 1
-
-
 def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
     told = Told()
     told.expect([0, 1])
@@ -239,18 +141,6 @@ def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
     told.looked(at_end=True)
     assert len(told.holes()) == 1
     assert [batch[:2] for batch in told.open()] == [("q", 2)]
-
-
-def test_a_row_that_adds_to_a_decided_batch_has_it_decided_again() -> None:
-    told = Told()
-    told.new("1/e/0.0:ab 2/e/0.0:c 1/f/0.0:a")
-    assert [batch[:2] for batch in told.open()] == [("q", 2)]
-    told.new("1/f/0.0:y")
-    assert [batch[:2] for batch in told.open()] == [("q", 2), ("q", 1)]
-    told.new("2/e/0.0:d")
-    assert len(told.holes()) == 1
-    told.new("1/f/0.0:z 2/e/0.0:e")
-    assert len(told.holes()) == 1, "once is enough"
 
 
 # -- the horizon -------------------------------------------------------------------------------------------
@@ -380,64 +270,7 @@ def test_what_is_held_is_known_over_a_restart_also_from_an_older_version() -> No
         assert again.closed(LEFT, "2/e/0.0:a") == (7, 0)
 
 
-# -- state -------------------------------------------------------------------------------------------------
-
-STATES = [
-    "",
-    ":a 1/e/0.0:aab@0 1/e/0.1:abc@1 1/f/2.0:aa 2/e/0.0:x 2/e/0.0:x 2/f/0.0:y 3/e/0.0:ab 1/f/0.0:z",
-    "1/e/0.0:a 2/e/0.0:a 3/e/0.0:a 4/e/0.0:a 1/e/0.0:a",
-]
-
-
-@pytest.mark.parametrize("text", STATES)
-def test_what_is_restored_goes_on_as_before(text: str) -> None:
-    one, other = Told(horizon=3), Told(horizon=3)
-    one.expect([0, 1])
-    one.new(text)
-    one.holes()
-    other.restore(one.state())
-    other.offset, other.reasons = one.offset, list(one.reasons)
-    assert other.state() == one.state()
-    for more in ("1/e/0.1:abc", "2/f/0.0:xy", "3/f/1.0:aabb", "9/e/0.0:a@0 9/e/0.0:b@1", "1/e/0.0:a"):
-        assert other.new(more) == one.new(more)
-        assert other.holes() == one.holes()
-    assert other.state() == one.state()
-
-
-def test_what_has_changed_completes_what_was_kept_before() -> None:
-    written = Written(horizon=2)
-    retries = written.retries
-    written.closed(LEFT, "1/e/0.0:ab 2/e/0.0:c")
-    states = [retries.state()]
-    for text in ("2/e/0.0:d", "", "3/f/0.0:aa 3/g/0.0:a", "3/g/0.0:ab"):
-        written.closed(LEFT, text)
-        states.append(retries.state(whole=False))
-    assert [len(query["batches"]) for query in states[2]["sides"][LEFT]["queries"]] == [0]
-    assert merged(states) == retries.state()
-
-
 # -- in a comparison ---------------------------------------------------------------------------------------
-
-
-def test_replays_are_settled_and_matched_with_nothing() -> None:
-    reader = Reader(replays("{per_key: [k]}"))
-    reader.read(LEFT, rows("1/e/0.0:abb"))
-    reader.read(RIGHT, rows("1/x/0.0:ab 1/y/0.0:bba"))
-    assert (reader.comparison.matched, reader.replayed(LEFT), reader.replayed(RIGHT)) == (3, 0, 2)
-    reader.intake.survey((True, True))
-    assert reader.comparison.verified_up_to(RIGHT, {0: 5}) == {0: 5}
-    reader.end()
-    assert not reader.comparison.diverged
-    assert reader.reasons() == []
-
-
-def test_output_that_is_really_doubled_diverges() -> None:
-    reader = Reader(replays("{per_key: [k]}"))
-    reader.read(LEFT, rows("1/e/0.0:ab 2/e/0.0:c"))
-    reader.read(RIGHT, rows("1/x/0.0:aabb 2/x/0.0:cc"))
-    reader.end()
-    assert reader.comparison.diverged
-    assert reader.replayed(RIGHT) == 0
 
 
 def value(marks: str, number: int) -> Row:
@@ -457,16 +290,6 @@ def test_a_difference_counts_when_no_retry_of_its_batch_can_come() -> None:
     reader.comparison.finish_batch(RIGHT, "q", 1)
     assert reader.comparison.diverged_at == 5
     assert not reader.comparison.is_held
-
-
-def test_a_retry_with_other_rows_is_a_hole_and_no_difference() -> None:
-    reader = Reader(replays("total"))
-    reader.read(LEFT, [value("1/e/0.0", 1), value("2/e/0.0", 3)])
-    reader.read(RIGHT, [value("1/x/0.0", 2), value("1/y/0.0", 1), value("2/y/0.0", 3), value("2/y/0.0", 4)])
-    assert len(reader.reasons()) == 1
-    reader.end()
-    assert not reader.comparison.diverged
-    assert len(reader.reasons()) == 1
 
 
 @pytest.mark.parametrize("left_first", [True, False])
@@ -550,39 +373,24 @@ def test_where_a_comparison_halts_its_difference_still_waits_for_the_batch() -> 
         assert len(reader.reasons()) == (not diverged)
 
 
-def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted() -> None:
-    reader = Reader(replays("total"))
-    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
-    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
-    reader.comparison.review()
-    found = reader.comparison.take_closed()
-    assert [divergence.tainted for divergence in found] == [False]
-    assert reader.comparison.take_closed() == []
-    reader.read(RIGHT, [value("2/y/0.0", 1)])
-    assert reader.comparison.take_tainted() == [found[0].number]
-    assert not reader.comparison.is_held
-
-
-def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_also_over_a_restart() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_and_what_completes_them_is_too(
+    restarts: bool,
+) -> None:
     reader = Reader(replays("total"))
     reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
     reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
     reader.comparison.review()
     (found,) = reader.comparison.take_closed()
-    reader.restart()
-    reader.read(RIGHT, [value("2/y/0.0", 1)])
-    assert reader.comparison.take_tainted() == [found.number]
-
-
-def test_what_a_dropped_difference_is_completed_by_is_tainted_too() -> None:
-    reader = Reader(replays("total"))
-    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
-    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
-    reader.comparison.review()
-    reader.comparison.take_closed()
+    assert not found.tainted
+    assert reader.comparison.take_closed() == []
+    if restarts:
+        reader.restart()
     reader.read(RIGHT, [value("2/y/0.0", 1)])
     strays = [stray for side in Side for stray in reader.comparison.differences.strays.all(side)]
     assert [stray.divergence.tainted for stray in strays] == [True]
+    assert reader.comparison.take_tainted() == [found.number]
+    assert not reader.comparison.is_held
 
 
 def test_a_policy_that_is_strict_remembers_nothing() -> None:

@@ -33,12 +33,6 @@ def progress(*facts: Finished, read: Mapping[int, int] | None = None) -> InputPr
     return made
 
 
-def test_what_was_consumed_is_covered_and_the_next_record_is_not() -> None:
-    made = progress(finished(0, consumed=10))
-    assert made.covers(LEFT, IN, 9)
-    assert not made.covers(LEFT, IN, 10)
-
-
 def test_other_partitions_topics_and_sides_are_not_covered() -> None:
     made = progress(finished(0, consumed=10))
     assert not made.covers(LEFT, ("clicks", 1), 0)
@@ -53,22 +47,6 @@ def test_a_record_holds_once_every_partition_is_read_up_to_what_was_written() ->
     assert made.read(LEFT, {0: 3, 1: 2}) == [("q", 0)]
     assert made.covers(LEFT, IN, 9)
     assert list(made.awaited(LEFT, {0: 3, 1: 2})) == []
-
-
-def test_a_partition_that_is_not_read_at_all_is_waited_for() -> None:
-    made = progress(finished(0, consumed=10, written={7: 1}), read={0: 100})
-    assert not made.covers(LEFT, IN, 0)
-
-
-def test_a_later_record_does_not_hold_before_an_earlier_one() -> None:
-    made = progress(finished(0, 10, {0: 5}), finished(1, 20, {0: 5, 1: 3}), read={0: 5, 1: 0})
-    assert made.consumed(LEFT) == {IN: 10}
-    assert made.read(LEFT, {0: 5, 1: 3}) == [("q", 1)]
-    assert made.consumed(LEFT) == {IN: 20}
-
-
-def test_a_lost_record_is_healed_by_the_next() -> None:
-    assert progress(finished(0, 10), finished(5, 60)).covers(LEFT, IN, 59)
 
 
 def test_a_batch_that_was_heard_of_says_nothing_new() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 
@@ -60,30 +58,6 @@ def test_what_a_lost_scope_had_found_is_a_difference_and_all_else_is_unmatched()
     assert driver.kinds() == ["missing"] * 16
     assert accounts(driver) == [(40, 1, 16, 23), (17, 1, 0, 16)]
     assert [driver.held(side) for side in Side] == [[], []]
-
-
-def test_the_difference_stays_when_the_sides_meet_again() -> None:
-    driver = lost()
-    for side in Side:
-        driver.feed(side, [day(1), ride(99)])
-        driver.comparison.review()
-    assert not driver.comparison.scopes
-    assert totals(driver) == (16, 16)
-    assert accounts(driver) == [(42, 3, 16, 23), (19, 3, 0, 16)]
-
-
-@pytest.mark.parametrize("restarts", [1, 2, 5])
-def test_the_difference_is_in_the_checkpoint(restarts: int) -> None:
-    driver = lost()
-    for _ in range(restarts):
-        driver.restart()
-    assert driver.comparison.diverged
-    assert totals(driver) == (16, 16)
-    driver.feed(LEFT, [ride(50)])
-    for side in Side:
-        driver.feed(side, [day(1), ride(99)])
-        driver.comparison.review()
-    assert accounts(driver) == [(43, 3, 16, 24), (19, 3, 0, 16)]
 
 
 def test_the_rest_is_never_verified() -> None:

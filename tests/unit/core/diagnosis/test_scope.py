@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
-from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import NOTHING, Explanation, Scope
 from twinstream.core.events import Event, Form, Side
@@ -69,47 +68,6 @@ def test_of_a_lost_part_only_what_it_dropped_is_left_to_take_over() -> None:
 
 def numbered(numbers: Iterable[int]) -> list[bytes]:
     return [record({"v": number}) for number in numbers]
-
-
-@pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize("ahead", [LEFT, RIGHT])
-def test_where_a_sequence_has_met_again_is_the_same_however_it_comes(size: int, ahead: Side) -> None:
-    """One is lost, and comes up again behind the place where the sides have met; then two are changed."""
-    driver = Driver(spec("total"))
-    behind = [*range(20, 60), 1000, *range(61, 90)]
-    sides = numbered(range(90)), numbered([*range(1, 20), 0, *behind])
-    for place in range(0, 90, size):
-        for side in (ahead, ahead.other):
-            driver.feed(side, sides[side][place : place + size])
-            driver.comparison.review()
-    assert not driver.comparison.scopes
-    assert driver.kinds() == ["extra", "missing", "reordered"]
-    assert driver.comparison.matched == 88
-
-
-def test_a_sequence_has_met_as_soon_as_one_side_has_the_row_and_the_other_what_is_lost() -> None:
-    driver = Driver(spec("total"))
-    driver.feed(LEFT, numbered(range(MEETING_RUN + 1)))
-    driver.feed(RIGHT, numbered(range(1, MEETING_RUN)))
-    driver.comparison.review()
-    assert len(driver.comparison.scopes) == 1
-    driver.feed(RIGHT, numbered([MEETING_RUN]))
-    driver.comparison.review()
-    assert not driver.comparison.scopes
-
-
-def test_which_of_two_ways_the_fewest_differences_are_is_waited_for() -> None:
-    """So far either 24 are lost, or these 16 have moved to the front."""
-    driver = Driver(spec("total"))
-    driver.feed(LEFT, numbered(range(40)))
-    driver.feed(RIGHT, numbered(range(24, 40)))
-    driver.comparison.review()
-    assert len(driver.comparison.scopes) == 1
-    driver.feed(LEFT, numbered(range(40, 60)))
-    driver.feed(RIGHT, numbered(range(40, 60)))
-    driver.comparison.review()
-    assert not driver.comparison.scopes
-    assert driver.kinds() == ["missing"] * 24
 
 
 def test_where_everything_differs_what_is_spent_on_explanations_follows_the_events(

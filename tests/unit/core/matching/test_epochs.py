@@ -3,11 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
-from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.state.restore import restore
-from twinstream.core.state.snapshot import snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 BAGS = "{barrier: day, inner: unordered}"
@@ -39,14 +36,6 @@ def lose_first_epoch(driver: Driver) -> None:
     driver.feed(RIGHT, [ride(number) for number in range(200, 220)])
     driver.comparison.review()
     assert driver.comparison.matched == 1
-
-
-def test_a_scope_that_outgrows_its_limit_is_lost_and_said_so(driver: Driver) -> None:
-    lose_first_epoch(driver)
-    (scope,) = driver.comparison.scopes
-    assert scope.lost
-    assert "limits.scope_events (32)" in driver.comparison.holes[0].reason
-    assert driver.comparison.diverged
 
 
 def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_that(driver: Driver) -> None:
@@ -102,35 +91,12 @@ def test_a_straggler_behind_a_barrier_has_a_name_as_soon_as_it_is_known(ahead: S
     assert [found.finding.kind for found in driver.comparison.provisional()] == [kind]
 
 
-def test_a_surplus_copy_is_known_as_such_in_the_batch_of_its_original() -> None:
-    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
-    driver.feed(RIGHT, [ride(1), ride(1), ride(2), day(1)])
-    driver.feed(LEFT, [ride(1), ride(2), day(1)])
-    assert driver.kinds() == ["duplicate"]
-
-
 def test_a_side_may_be_many_epochs_ahead(driver: Driver) -> None:
     records = [written for number in range(500) for written in (ride(number), day(number))]
     driver.feed(LEFT, records)
     assert driver.comparison.unmatched(LEFT) == 1000
     driver.feed(RIGHT, records)
     assert (driver.comparison.matched, driver.comparison.diverged) == (1000, False)
-
-
-@pytest.mark.parametrize("fed", range(2, 6))
-def test_epochs_survive_a_restart_at_any_place(fed: int) -> None:
-    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
-    left = [ride(1, 1), ride(2, 1), day(1), ride(3, 2), day(2), ride(4, 1)]
-    right = [ride(2, 1), day(1), ride(3, 2), day(2), ride(4, 1)]
-    driver.take([Batch(LEFT, left[:fed]), Batch(RIGHT, right[: fed - 1])])
-    driver.findings()
-    fresh = Comparison(driver.comparison.rules)
-    restore(fresh, snapshot(driver.comparison), driver.codec.form, 0.0)
-    driver.comparison = fresh
-    driver.take([Batch(LEFT, left[fed:]), Batch(RIGHT, right[fed - 1 :])])
-    driver.end()
-    assert driver.kinds() == ["missing"]
-    assert driver.comparison.matched == 5
 
 
 @pytest.mark.parametrize("order", [BAGS, f"{{by_key: [k], inner: {BAGS}}}"])
@@ -146,15 +112,6 @@ def test_what_is_proven_missing_takes_nothing_with_it_that_waits_behind_a_barrie
     driver.feed(RIGHT, behind)
     assert driver.comparison.matched == 74
     assert [driver.held(side) for side in Side] == [[], []]
-
-
-def test_a_side_may_be_behind_in_barriers_within_barriers() -> None:
-    kinds = "kinds: {month: {where: {t: month}}, day: {where: {t: day}}, ride: {}}\n"
-    driver = Driver(spec(f"{{barrier: month, inner: {BAGS}}}", kinds))
-    events = [ride(1), day(1), ride(2), day(2), ride(3), record({"t": "month"}), ride(4)]
-    driver.feed(LEFT, events)
-    driver.feed(RIGHT, events)
-    assert (driver.comparison.matched, driver.comparison.diverged) == (7, False)
 
 
 def met_again_behind_a_barrier(*others: tuple[Side, bytes]) -> Driver:

@@ -6,7 +6,7 @@ from typing import Any
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Canonical, Event, Form, Side
 from twinstream.core.matching.bags import Bags
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index
+from twinstream.core.matching.index import Hooks, Index
 from twinstream.core.matching.lanes import LanesIndex, Queue
 from twinstream.core.order import Lanes, Order
 from twinstream.core.rules import Rules
@@ -52,30 +52,6 @@ def empty_lanes() -> LanesIndex:
     return lanes_over(Opened())
 
 
-def test_equal_events_pair_oldest_first() -> None:
-    lanes = empty_lanes()
-    first, second = event("a", offset=0), event("a", offset=1)
-    lanes.feed(LEFT, [first, second])
-    came = event("a")
-    assert lanes.feed(RIGHT, [came]) == ([first], [came])
-    assert lanes.feed(RIGHT, [came]) == ([second], [came])
-
-
-def test_contents_that_differ_are_compared_in_canonical_form() -> None:
-    lanes = lanes_over(Opened(), bytes.lower)
-    lanes.feed(LEFT, [event("a", b"X"), event("a", b"Y")])
-    assert len(lanes.feed(RIGHT, [event("a", b"x"), event("a", b"y")]).partners) == 2
-
-
-def test_an_unequal_event_of_a_lane_is_a_conflict_and_of_another_lane_is_none() -> None:
-    opened = Opened()
-    lanes = lanes_over(opened)
-    lanes.feed(LEFT, [event("a", b"1"), event("b", b"1")])
-    lanes.feed(RIGHT, [event("c", b"2"), event("b", b"2")])
-    assert [[len(piece) for piece in scope.pieces] for scope in opened] == [[1, 1]]
-    assert set(lanes.held[LEFT]) == {"a", "b"}
-
-
 def test_a_single_waiting_event_is_held_without_a_queue() -> None:
     lanes = empty_lanes()
     lanes.feed(LEFT, [event("a")])
@@ -113,50 +89,10 @@ def test_an_emptied_lane_begins_anew() -> None:
     assert [since for _, since in lanes.unmatched(LEFT)] == [50]
 
 
-def test_exactly_the_events_named_are_removed_wherever_they_wait_in_their_lane() -> None:
-    lanes = empty_lanes()
-    events = [event("a", offset=offset, at_ms=offset) for offset in range(4)]
-    lanes.feed(LEFT, [*events, event("b", offset=9)])
-    lanes.remove(LEFT, [events[1], events[3]])
-    assert [waiting[2] for waiting, _ in lanes.unmatched(LEFT)] == [0, 2, 9]
-    lanes.remove(LEFT, [events[0], events[2]])
-    assert "a" not in lanes.held[LEFT]
-
-
-def test_what_is_set_aside_waits_no_more_and_collects_what_comes() -> None:
-    opened = Opened()
-    lanes = lanes_over(opened)
-    lanes.feed(LEFT, [event("a", b"1"), event("a", b"2")])
-    lanes.feed(RIGHT, [event("a", b"3"), event("a", b"4")])
-    (scope,) = opened
-    assert list(lanes.unmatched(LEFT)) == []
-    assert lanes.empty(LEFT)
-    assert [len(piece) for piece in scope.pieces] == [2, 2]
-    lanes.resume(scope, ((), ()))
-    assert lanes.held == ({}, {})
-
-
 def test_a_queue_is_held_where_several_wait() -> None:
     lanes = empty_lanes()
     lanes.feed(LEFT, [event("a", offset=0), event("b", offset=1), event("a", offset=2)])
     assert isinstance(lanes.held[LEFT]["a"], Queue)
-
-
-def test_an_event_that_may_not_wait_is_unanswered_where_its_lane_is_empty() -> None:
-    lanes = empty_lanes()
-    lanes.feed(LEFT, [event("a", b"1")])
-    assert lanes.answer(RIGHT, event("b"), "b") is UNANSWERED
-    assert lanes.answer(RIGHT, event("a", b"1"), "a") == event("a", b"1")
-
-
-def test_an_answer_leaves_the_unlike_events_that_wait_beside_it() -> None:
-    """In a bag with a tolerance, events of one lane may be further apart than it."""
-    lanes = lanes_over(Opened(), bytes.lower)
-    held = [event(BAG, b"y"), event(BAG, b"x")]
-    lanes.feed(LEFT, [held[0]])
-    lanes.feed(RIGHT, [held[1]])
-    assert lanes.answer(RIGHT, event(BAG, b"Y"), BAG) == held[0]
-    assert [waiting for waiting, _ in lanes.unmatched(RIGHT)] == [held[1]]
 
 
 class Counted(dict[Any, Any]):

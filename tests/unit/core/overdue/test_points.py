@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from tests.support.timelines import timeline
 from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
@@ -23,85 +24,51 @@ control: said
 order: {order}
 """
 IN = ("in", 0)
+SET_ASIDE = "{by_key: [k], inner: total}"
 
 
 # -- event time --------------------------------------------------------------------------------------------
 
-
-def timed(more: str = "", order: str = "unordered", clock: str = "") -> Driver:
-    """A comparison on the clock of the field `t`, in seconds; 10 s may be late."""
-    return Driver(
-        spec(order, f"overdue: {{clock: event_time, field: t, unit: s, after: 10s{clock}}}\n{more}")
-    )
+TIMED = "overdue: {clock: event_time, field: t, unit: s, after: 10s}"
+PROVES = TIMED.replace("10s", "10s, proves: true")
 
 
-def at(driver: Driver, side: Side, *seconds: float, name: str = "tick") -> None:
-    driver.feed(side, [record({"k": name, "t": second}) for second in seconds])
+@pytest.mark.parametrize(
+    ("text", "more", "order", "suspicions"),
+    [
+        pytest.param("L:a@5 both@0-16 ? both@16 ?", TIMED, "unordered", [0, 1], id="before the frontier"),
+        pytest.param("L:a@5 both@0-30 ? R:a@5 ?", TIMED, "unordered", [1, 0], id="until its partner comes"),
+        pytest.param(
+            "L:a@1 L:a@2 R:a@3 R:a@2 both@0-60 ?", TIMED, SET_ASIDE, [0], id="not what is set aside"
+        ),
+    ],
+)
+def test_an_event_is_suspected(text: str, more: str, order: str, suspicions: list[int]) -> None:
+    seen = timeline(text, more, order, timed=True)
+    seen.driver.comparison.review()
+    assert (seen.suspicions, seen.kinds) == (suspicions, [])
+    assert seen.diverged == (order == SET_ASIDE)
 
 
-def both(driver: Driver, start: int, stop: int) -> None:
-    for side in Side:
-        at(driver, side, *range(start, stop))
-
-
-def test_an_event_before_the_other_sides_frontier_is_suspected() -> None:
-    driver = timed()
-    at(driver, LEFT, 5, name="a")
-    both(driver, 0, 16)
-    assert driver.look().suspicions == 0
-    both(driver, 16, 17)
-    assert driver.look().suspicions == 1
-    assert not driver.comparison.diverged
-
-
-def test_the_suspicion_is_withdrawn_when_the_partner_comes() -> None:
-    driver = timed()
-    at(driver, LEFT, 5, name="a")
-    both(driver, 0, 30)
-    assert driver.look().suspicions == 1
-    at(driver, RIGHT, 5, name="a")
-    assert driver.look().suspicions == 0
+def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_on_every_clock() -> None:
+    assert timeline("L:a@0 both:a@1-100 ?", TIMED).suspicions == [1]
 
 
 def test_both_sides_must_be_read_to_their_ends() -> None:
-    driver = timed()
-    at(driver, LEFT, 5, name="a")
-    both(driver, 0, 30)
-    driver.look()
+    seen = timeline("L:a@5 both@0-30 ?", TIMED, timed=True)
     for at_end in ((True, False), (False, True), (False, False)):
-        assert driver.comparison.survey(at_end).suspicions == 0
-
-
-def test_where_it_proves_an_overdue_event_is_missing() -> None:
-    driver = timed(clock=", proves: true")
-    at(driver, LEFT, 5, name="a")
-    at(driver, RIGHT, 6, name="b")
-    both(driver, 0, 30)
-    driver.look()
-    assert driver.kinds() == ["extra", "missing"]
-    assert driver.look().suspicions == 0
-    assert driver.comparison.diverged
-
-
-def test_a_side_that_stands_still_makes_nothing_overdue() -> None:
-    driver = timed(clock=", proves: true")
-    both(driver, 0, 30)
-    at(driver, LEFT, *range(30, 100))
-    for now in (0, 1000):
-        assert driver.look(now).suspicions == 0
-    assert not driver.comparison.diverged
+        assert seen.driver.comparison.survey(at_end).suspicions == 0
 
 
 def test_an_event_without_a_readable_time_is_never_overdue() -> None:
-    driver = timed(clock=", proves: true")
-    driver.feed(LEFT, [record({"k": "a"}), record({"k": "b", "t": "soon"}), record({"k": "c", "t": True})])
-    both(driver, 0, 30)
-    assert driver.look().suspicions == 0
-    assert not driver.comparison.diverged
+    seen = timeline("", PROVES, timed=True)
+    values = ({"k": "a"}, {"k": "b", "t": "soon"}, {"k": "c", "t": True})
+    seen.driver.feed(LEFT, list(map(record, values)))
+    assert (seen.go_on("both@0-30 ?").suspicions, seen.diverged) == ([0], False)
 
 
 def test_times_may_be_texts() -> None:
-    driver = timed(clock=", proves: true")
+    driver = Driver(spec("unordered", PROVES))
     for side, names in ((LEFT, "axbc"), (RIGHT, "xbc")):
         seconds = {"a": 0, "x": 1, "b": 2, "c": 30}
         texts = [record({"k": name, "t": f"2026-03-01T12:00:{seconds[name]:02}Z"}) for name in names]
@@ -110,38 +77,10 @@ def test_times_may_be_texts() -> None:
     assert driver.kinds() == ["missing"]
 
 
-def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_on_every_clock() -> None:
-    driver = timed()
-    driver.feed(LEFT, [record({"k": "a"})], [0])
-    for second in range(1, 100):
-        for side in Side:
-            driver.feed(side, [record({"k": "a"})], [second * 1000])
-    assert driver.look().suspicions == 1
-
-
-@pytest.mark.parametrize(("clock", "found"), [("", []), (", proves: true", ["extra", "missing"])])
-def test_what_is_set_aside_is_no_suspicion_and_is_settled_where_it_proves(
-    clock: str, found: list[str]
-) -> None:
-    driver = timed(order="{by_key: [k], inner: total}", clock=clock)
-    at(driver, LEFT, 1, 2, name="a")
-    at(driver, RIGHT, 3, 2, name="a")
-    both(driver, 0, 60)
-    assert driver.look().suspicions == 0
-    driver.comparison.review()
-    assert driver.kinds() == found
-
-
-def test_a_restart_changes_nothing() -> None:
-    driver = timed(clock=", proves: true")
-    at(driver, LEFT, 5, name="a")
-    both(driver, 0, 16)
-    driver.look()
-    for second in range(16, 20):
-        driver.restart()
-        both(driver, second, second + 1)
-    driver.look()
-    assert driver.kinds() == ["missing"]
+def test_what_is_set_aside_is_settled_where_it_proves() -> None:
+    seen = timeline("L:a@1 L:a@2 R:a@3 R:a@2 both@0-60 ?", PROVES, SET_ASIDE, timed=True)
+    seen.driver.comparison.review()
+    assert (seen.suspicions, seen.kinds) == ([0], ["extra", "missing"])
 
 
 # -- the input ---------------------------------------------------------------------------------------------
@@ -183,15 +122,6 @@ def test_an_event_is_missing_once_the_other_version_has_consumed_past_its_input(
     assert found.finding.event[2] == 1
 
 
-def test_an_event_is_extra_once_the_reference_has_consumed_past_its_input() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 2)
-    put_out(driver, RIGHT, 0, 1, 2)
-    say(driver, LEFT, 0, consumed=3)
-    driver.look()
-    assert driver.kinds() == ["extra"]
-
-
 def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
     driver = marked()
     put_out(driver, LEFT, 0)
@@ -199,20 +129,6 @@ def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
     driver.comparison.look(RIGHT, {0: 0}, {}, 0.0)
     driver.comparison.survey((False, False))
     assert driver.kinds() == ["missing"]
-
-
-def test_what_a_version_has_written_must_be_read_first() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 1)
-    put_out(driver, RIGHT, 0)
-    fact = Finished("q", "r", 0, {IN: 2}, None, {0: 2})
-    driver.comparison.note_finished(RIGHT, fact)
-    driver.look()
-    assert not driver.comparison.diverged
-    put_out(driver, RIGHT, 1)
-    driver.look()
-    assert not driver.comparison.diverged
-    assert driver.comparison.matched == 2
 
 
 def test_an_event_without_a_mark_and_one_with_a_bad_mark_are_never_overdue() -> None:
@@ -259,28 +175,6 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     assert driver.kinds() == ["changed"]
 
 
-def test_a_version_that_says_nothing_makes_nothing_overdue() -> None:
-    driver = marked()
-    put_out(driver, LEFT, *range(50))
-    say(driver, LEFT, 0, consumed=50)
-    driver.look()
-    assert not driver.comparison.diverged
-
-
-def test_a_query_created_anew_is_a_hole_and_what_follows_is_tainted() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, RIGHT, 7, consumed=0)
-    fact = Finished("new", "r", 0, {IN: 9}, None, {})
-    driver.comparison.note_finished(RIGHT, fact)
-    driver.look()
-    (hole,) = driver.comparison.holes
-    assert hole.side is RIGHT
-    assert "was created anew" in hole.reason
-    assert driver.kinds() == ["missing"]
-    assert not driver.comparison.diverged
-
-
 def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
     driver = marked()
     put_out(driver, LEFT, 0)
@@ -291,20 +185,6 @@ def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
     restore(driver.comparison, state, driver.codec.form, 0.0)
     driver.look()
     assert driver.kinds() == ["missing"]
-
-
-def test_a_late_partner_is_told_on_the_clock_of_the_input() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, LEFT, 0, consumed=1)
-    say(driver, RIGHT, 0, consumed=1)
-    driver.look()
-    assert driver.kinds() == ["missing"]
-    driver.restart()
-    put_out(driver, RIGHT, 0)
-    driver.look()
-    (found,) = driver.findings()
-    assert (found.finding.kind, found.late) == ("missing", 0.0)
 
 
 def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> None:
@@ -325,27 +205,6 @@ def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> 
     driver.look()
     assert not driver.comparison.diverged
     assert driver.comparison.matched == 2
-
-
-def test_the_progress_of_a_version_is_known_after_a_restart() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0, 1)
-    say(driver, RIGHT, 0, consumed=1)
-    driver.restart()
-    driver.look()
-    assert driver.kinds() == ["missing"]
-    assert driver.held(LEFT) == [1]
-    put_out(driver, RIGHT, 1)
-    assert driver.comparison.matched == 1
-
-
-def test_a_finished_batch_is_told_to_who_tells_replays() -> None:
-    driver = marked("duplicates: {policy: replays}")
-    told: list[tuple[Side, str, int]] = []
-    driver.comparison.finish_batch = lambda *batch: told.append(batch)  # type: ignore[method-assign]
-    say(driver, RIGHT, 3, consumed=0)
-    driver.look()
-    assert told == [(RIGHT, "q", 3)]
 
 
 # -- points ------------------------------------------------------------------------------------------------

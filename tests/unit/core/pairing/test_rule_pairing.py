@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.orders import Event, spec_of
-from tests.support.streams import LEFT, RIGHT, Driver, record
 from twinstream.core.events import Side
 from twinstream.core.pairing.pieces import Item, Pairing
 from twinstream.core.pairing.rule_pairing import pair_related
@@ -76,21 +74,3 @@ def test_the_pairs_behind_the_last_difference_are_clean(
 ) -> None:
     assert pairing(left, right, "ab xa xb", whole=whole).clean == clean
     assert pairing("ab", "ab", "ab").clean == 2
-
-
-def test_copies_are_paired_in_order() -> None:
-    assert sorted(pairing("pqq", "zqpq", "qq zp").pairs) == [(0, 2), (1, 1), (2, 3)]
-
-
-def test_an_event_too_many_beside_copies_that_changed_places_with_another_is_the_one_difference() -> None:
-    near = {"pair": ["e", "e"], "same": ["m", "k"], "within": {"field": "ts", "less_than": 1}}
-    p, q, z = event("e", k=1), event("e", k=0), event("a", k=0)
-    driver = Driver(spec_of({"dependent": [near, ["e", "a"]]}))
-    driver.feed(LEFT, [record(p), record(q), record(q)])
-    driver.feed(RIGHT, [record(z), record(q), record(p), record(q)])
-    driver.end()
-    assert driver.kinds() == ["extra"]
-
-
-def event(kind: str, k: int) -> Event:
-    return {"type": kind, "k": k, "m": 0, "ts": 0, "v": 0}

@@ -71,14 +71,6 @@ def test_reading_begins_behind_what_every_query_wrote_before_the_cut() -> None:
     assert opened(heard(left, [fact(0, {0: 35})])).positions == {LEFT: {0: 3}, RIGHT: {0: 0}}
 
 
-def test_a_batch_tells_its_beginning_only_where_all_that_it_wrote_can_be_read() -> None:
-    sides = [fact(5, {0: 100}, p0=80)], [fact(5, {0: 100}, p0=90)]
-    assert first_of(opened(heard(*sides)).firsts[LEFT], ("in", 0)) == 80
-    cut_off = opened(heard(*sides), {LEFT: {0: 1}, RIGHT: {0: 0}})
-    assert first_of(cut_off.firsts[LEFT], ("in", 0)) == 100
-    assert first_of(cut_off.firsts[RIGHT], ("in", 0)) == 90
-
-
 def test_of_very_many_batches_the_first_and_the_last_are_kept() -> None:
     many = [fact(n, {0: n}) for n in range(3 * SAID_LIMIT)]
     found = opened(heard(many, [fact(0, {0: 1500})]))
@@ -93,44 +85,10 @@ def test_an_output_that_ends_earlier_than_before_is_another_topic() -> None:
     assert first_of(found.firsts[LEFT], ("in", 0)) == 20
 
 
-def test_a_query_that_begins_at_its_first_batch_stands_in_for_one_that_had_gone_on() -> None:
-    left = [fact(0, {0: 10}, query="old"), fact(7, {0: 80}, query="old"), fact(0, {0: 30}, 9, "new", p0=20)]
-    found = opened(heard(left, [fact(0, {0: 10})]))
-    assert found.firsts[LEFT] == {"new": {("in", 0): 30}}
-    beside = [*left[:2], fact(3, {0: 30}, 9, "new")]
-    assert opened(heard(beside, [fact(0, {0: 10})])).firsts[LEFT].keys() == {"old", "new"}
-
-
-def test_what_is_said_of_other_topics_is_not_heard() -> None:
-    other = fact(0, {0: 10})._replace(written=None)
-    assert heard([other], [other]).open(NONE, ALL) == (
-        "the reference has not said on the control topic what it has consumed"
-    )
-    cut = cut_of([fact(0, {0: 10})], [fact(0, {0: 10})])
-    assert cut.hear(LEFT, other._replace(consumed={("in", 1): 5})) is None
-    assert cut.lacks(LEFT, ["in:1:5"]) is not None
-
-
 def test_a_place_may_be_spelled_otherwise() -> None:
     cut = cut_of([fact(0, {0: 10})], [fact(0, {0: 5})])
     assert cut.lacks(LEFT, ["in:00:9", None, "nothing", "in:0:12"]) is None
     assert behind(cut, LEFT, "in:00:9", "in:00:10", "in:0:010") == ["in:00:10", "in:0:010"]
-
-
-def test_a_new_partition_is_known_when_both_have_named_it_also_after_a_restart() -> None:
-    before = cut_of([fact(0, {0: 10})], [fact(0, {0: 10})])
-    assert before.hear(LEFT, fact(1, {0: 20, 1: 9}, p1=4)) is None
-    cut = InputCut(input_position)
-    assert (cut.found, cut.waiting is None) == (False, False)
-    cut.restore(before.state())
-    assert (cut.found, cut.waiting) == (True, None)
-    assert cut.lacks(RIGHT, ["in:1:0"]) == (
-        "the candidate is not read on: it has an event that comes from in partition 1, of which the "
-        "candidate has not said where it begins"
-    )
-    assert cut.hear(RIGHT, fact(1, {0: 20, 1: 6})) is None
-    assert cut.lacks(RIGHT, ["in:1:0"]) is None
-    assert behind(cut, RIGHT, "in:1:5", "in:1:6") == ["in:1:6"]
 
 
 def test_what_a_query_says_that_is_new_and_before_the_cut_is_no_hole() -> None:
