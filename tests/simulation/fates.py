@@ -13,6 +13,9 @@ _SHARES = {
     "flip": 4.0,
     "stage chunk": 1.5,
     "stage reports": 1.5,
+    "tell": 0.25,
+    "hear": 0.25,
+    "take": 0.25,
 }
 """Some calls are disturbed more often than others; what is many is disturbed less."""
 _READS = 0.2

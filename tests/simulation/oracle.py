@@ -18,6 +18,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import APART_SECONDS
+from twinstream.matcher.shard_resets import AWAITS_REST
 from twinstream.ports import Positions
 from twinstream.processes.standby import RELAYED
 from twinstream.status.common import Sides
@@ -52,6 +53,7 @@ _ANOTHER = "created anew"
 _TOGETHER = "all together"
 _RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
+_FOLLOWS = AWAITS_REST.partition(" (")[0]
 _STATE_LOST = "the state in the store was lost"
 
 
@@ -122,8 +124,8 @@ class Oracle:
         match publication:
             case ShardStatus(status=status) if RELAYED in status.health.reasons:
                 self._check_relayed(process, status)
-            case ShardStatus(status=status):
-                self._check(process, status)
+            case ShardStatus(status=status, waiting_for=waiting_for):
+                self._check(process, status, follows=(waiting_for or "").startswith(_FOLLOWS))
             case ComparisonStatus():
                 self._check(process, publication)
             case DivergenceReport(provisional=False):
@@ -137,14 +139,15 @@ class Oracle:
         self._world.scheduler.note(f"  {process.token} answers {refusal}")
         self.eras.refused(refusal)
 
-    def _check(self, process: Process, status: ComparisonStatus) -> None:
+    def _check(self, process: Process, status: ComparisonStatus, *, follows: bool = False) -> None:
+        """A status holds. A shard that `follows` a reset, and says so, is not of the new comparison yet."""
         who = process.matcher.service, process.shard.number
         said = self._world.scheduler.now, abs(process.apart or 0.0)
         self._heard_at[who], self._apart[who] = said
         self._said[process.shard.number, *_writing(status)] = said
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
-        if not waits(status):
+        if not (follows or waits(status)):
             self.eras.check(process.token, status)
         for side in Side:
             self._check_accounts(side, status, positions, whole=process.shard.whole)

@@ -98,9 +98,9 @@ class Players:
         self.hear()
         return self.board.view("test")
 
-    def reset(self, start: Any = None) -> Reset | ResetRefused | None:
+    def reset(self, start: Any = None, identifier: str = "r-1") -> Reset | ResetRefused | None:
         """Ask for one; what came of it, None while it is waited for."""
-        self.team.ask(request(start))
+        self.team.ask(request(start, identifier))
         return self.wait()
 
     def wait(self) -> Reset | ResetRefused | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.players import Players, at_the_ends, playing, request
+from tests.support.players import Players, at_the_ends, playing
 from tests.support.team import Team, write_all
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
@@ -43,7 +43,7 @@ def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number
     view = players.turns(24)
     assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
     assert [hole.reason for hole in view.status.holes] == [PLACE_LOST.format(shard=f"shard {number} of 2")]
-    assert isinstance(players._reset(request(at_the_ends(players), "r-2")), Reset)
+    assert isinstance(players.reset(at_the_ends(players), "r-2"), Reset)
     write_all(players.team, 24)
     view = players.turns(24)
     assert (view.status.reset_count, view.status.matched, view.answer) == (2, 24, "pass")

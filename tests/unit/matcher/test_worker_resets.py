@@ -336,27 +336,24 @@ def test_a_reset_is_not_taken_for_a_loss_of_the_state() -> None:
     assert (status.verdict, status.matched, status.hole_count) == ("EQUIVALENT", 34, 0)
 
 
-def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from_the_new_start() -> None:
+@pytest.mark.parametrize(
+    ("start", "matched"),
+    [
+        ({"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}, 34),
+        ({"at": "event_time", "field": "n", "from": 10}, 30),
+    ],
+)
+def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from_the_new_start(
+    start: dict[str, Any], matched: int
+) -> None:
     bench, worker = diverged()
-    start = {"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}
     assert bench.reset(worker, request(start))
     worker = bench.restarted()
-    assert bench.run(worker).verdict == "EQUIVALENT"
-    worker.stop()
-    bench.storage = MemoryStorage()
-    status = bench.run(bench.started())
-    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", 34, 1)
-
-
-def test_the_new_start_at_an_event_time_is_remembered_by_kafka_too() -> None:
-    bench, worker = diverged()
-    assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10}))
-    worker = bench.restarted()
-    assert bench.run(worker, steps=20).matched == 30
+    assert bench.run(worker, steps=20).matched == matched
     worker.stop()
     bench.storage = MemoryStorage()
     status = bench.run(bench.started(), steps=20)
-    assert (status.verdict, status.matched) == ("EQUIVALENT", 30)
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", matched, 1)
 
 
 def test_a_living_owner_whose_store_has_lost_the_reset_leaves_nothing_of_the_old_comparison() -> None:

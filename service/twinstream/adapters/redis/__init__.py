@@ -1,1 +1,1 @@
-"""Redis, or Valkey, as the store of checkpoints."""
+"""Redis, or Valkey, as the store of checkpoints and as the relay between processes."""
