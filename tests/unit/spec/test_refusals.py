@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.refusals import HEAD, answer, recorded
 
-RECORDED = recorded(Path(__file__).with_name("refusals"))
+RECORDED = recorded(sorted(Path(__file__).with_name("refusals").glob("*.txt")))
 
 
 @pytest.mark.parametrize("claim", RECORDED)
