@@ -1,7 +1,7 @@
 """Looks at the topics: up to where they are known to be the same as when their records were read.
 
 A consumer does not notice that its topic was deleted and created anew: it goes on at its offset. What it
-reads then is compared as if it were of the old topic, and differs as a matter of course. So what was found
+reads then is compared as if it were of the old topic, and differs as a matter of run. So what was found
 counts only when a look that *began after the records were read* has found both topics as they were, since ids
 never come back (`Comparison.vouch`). Where a look finds a change, what was found since the last one that did
 not is disowned (`Comparison.disown`).

@@ -210,7 +210,7 @@ def _blind(bench: Bench) -> Worker:
     worker = bench.started()
     bench.write_both(*SAME)
     assert bench.run(worker).verdict == "EQUIVALENT"
-    bench.source.looks = False
+    bench.source.topic_monitor = False
     return worker
 
 
@@ -222,7 +222,7 @@ def test_a_difference_is_announced_only_when_a_look_has_found_the_topics_unchang
     assert status.verdict == "INCONCLUSIVE"
     assert "as soon as a look has found both topics unchanged" in status.reason
     assert _shown(bench) == [True]
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     assert bench.run(worker).verdict == "DIVERGED"
     assert _shown(bench) == [False]
 
@@ -235,7 +235,7 @@ def test_what_came_out_of_a_topic_created_anew_is_no_difference() -> None:
     bench.write(Side.LEFT, *(("a", number) for number in range(20, 60)))
     status = bench.run(worker)
     assert (status.verdict, _counted(bench) > 0 and not all(_shown(bench))) == ("INCONCLUSIVE", False)
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     status = bench.run(worker)
     assert status.verdict == "INCONCLUSIVE"
     assert "was deleted and created anew" in status.reason
@@ -254,7 +254,7 @@ def test_what_came_out_of_a_topic_created_anew_is_no_difference_over_a_restart()
     assert bench.run(worker).verdict == "INCONCLUSIVE"
     assert [report.tainted for report in bench.reports().values()] == [False]
     assert bench.storage.stored.divergences
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     status = bench.run(bench.restarted())
     assert status.verdict == "INCONCLUSIVE"
     assert [(report.tainted, report.provisional) for report in bench.reports().values()] == [(True, False)]
@@ -276,7 +276,7 @@ def test_a_difference_that_was_saved_and_not_announced_is_announced_after_a_rest
     worker = _blind(bench)
     _lose_one(bench)
     assert bench.run(worker).verdict == "INCONCLUSIVE"
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     assert bench.run(bench.restarted()).verdict == "DIVERGED"
     assert _shown(bench) == [False]
 
@@ -287,7 +287,7 @@ def test_nothing_is_vouched_for_while_a_topic_is_not_there() -> None:
     _lose_one(bench)
     bench.run(worker, steps=1)
     bench.source.delete(Side.RIGHT)
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     assert bench.run(worker).verdict == "INCONCLUSIVE"
 
 
@@ -299,7 +299,7 @@ def test_a_pass_says_nothing_of_what_no_look_vouches_for() -> None:
     status = bench.run(worker)
     assert status.matched == 40
     assert (status.verified_through, status.coverage.matched) == (before, 20)
-    bench.source.looks = True
+    bench.source.topic_monitor = True
     status = bench.run(worker)
     assert status.coverage.matched == 40
     assert status.verified_through is not None

@@ -29,7 +29,7 @@ RECORDED = recorded([Path(__file__).with_name("cautions.txt")])
 
 @pytest.mark.parametrize("claim", RECORDED)
 def test_a_file_has_the_cautions_that_stand_beside_it(claim: str) -> None:
-    text, said = RECORDED[claim]
+    text, said, _ = RECORDED[claim]
     found = [f"{note.key}: {note.text}" for note in cautions(loads(text), TODAY)]
     assert "\n".join(found) == said.removesuffix("nothing")
 
