@@ -89,7 +89,7 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
         return CopiedPair(
             *([_at(one, one.timestamp_ms + moved) for one in plan.pair.of(side)] for side in Side)
         )
-    if any(field == "$timestamp" for _, _, field in spec.deciding_fields):
+    if "$timestamp" in spec.deciding_fields:
         raise SettingsError(
             f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
             "$timestamp, which must stay as it is: give more --records"
