@@ -246,7 +246,7 @@ class _Planter:
         every = fields_of(self._spec.decode_of(Side.RIGHT), value)
         if self._field is not None:
             return [path for path in every if path == parse_path(self._field)]
-        deciding = {path_text(path) for path in every} & {field for _, _, field in self._spec.deciding_fields}
+        deciding = {path_text(path) for path in every} & set(self._spec.deciding_fields)
         return [path for path in every if path_text(path) not in deciding]
 
     def _change(self, place: int, record: DrillRecord, path: Path) -> PlantedDifference:

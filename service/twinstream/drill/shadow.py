@@ -93,7 +93,7 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
     if fits and _together(spec, plan.pair):
         moved = now_ms - max(newest, *(record.timestamp_ms for record in plan.pair.candidate))
         return CopiedPair(*([_at(one, one.timestamp_ms + moved) for one in plan.pair[side]] for side in Side))
-    if any(field == "$timestamp" for _, _, field in spec.deciding_fields):
+    if "$timestamp" in spec.deciding_fields:
         raise SettingsError(
             f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
             "$timestamp, which must stay as it is: give more --records"

@@ -11,6 +11,7 @@ import json
 from functools import reduce
 from hashlib import blake2b
 from pathlib import Path as FilePath
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -46,13 +47,18 @@ def loads(text: str, file: str = "<spec>") -> Spec:
     return _checked(read_source(text, file))
 
 
+def members_of(spec: Spec) -> dict[str, Any]:
+    """The keys of a file with their values, as JSON. Kinds are a list, since the first that fits wins."""
+    members = spec.model_dump(mode="json")
+    return members | {"kinds": list(members["kinds"].items())}
+
+
 def digest(spec: Spec) -> str:
     """A short name of the spec's meaning: the same for two files with the same meaning.
 
     A schema counts by its content, wherever it is kept. Raises SpecError if it cannot be read.
     """
-    meaning = spec.model_dump(mode="json")
-    meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
+    meaning = members_of(spec)
     if spec.duplicates.policy == "strict":
         del meaning["duplicates"]["horizon"]
     for key in _OF_A_CLOCK - _USED.get(spec.overdue.clock, set()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinstream.spec.file.model import Spec
+from twinstream.spec.load import members_of
 
 MARK = "~trial"
 """No file can have a name that ends so."""
@@ -26,9 +27,7 @@ def as_trial(spec: Spec) -> Spec:
 
 def changes(live: Spec, trial: Spec) -> tuple[str, ...]:
     """The keys in which two comparison files differ, except the name, in the order of a file."""
-    one, other = (spec.model_dump(mode="json") for spec in (live, trial))
-    for file in (one, other):  # Of kinds the first that fits wins, so their order counts.
-        file["kinds"] = list(file["kinds"].items())
+    one, other = map(members_of, (live, trial))
     return tuple(key for key in one if key != "name" and one[key] != other[key])
 
 
@@ -46,11 +45,10 @@ def refusal(trial: Spec, specs: Sequence[Spec]) -> str | None:
             "it does not say where it begins: a trial has a start of its own, so write `start: earliest`, or "
             "a cut such as `start: {at: event_time, field: time, from: 2026-01-01T00:00:00Z}`"
         )
-    for side in ("reference", "candidate"):
-        topics = [getattr(spec, side).topic for spec in (live, trial)]
-        if topics[0] != topics[1]:
+    for (side, tried), (_, version) in zip(trial.sides, live.sides, strict=True):
+        if tried.topic != version.topic:
             return (
-                f"`{side}.topic` is {topics[1]}, and the comparison {live.name} reads {topics[0]}: a trial "
-                "is of the same topics, so write that"
+                f"`{side}.topic` is {tried.topic}, and the comparison {live.name} reads {version.topic}: a "
+                "trial is of the same topics, so write that"
             )
     return None

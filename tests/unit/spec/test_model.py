@@ -89,7 +89,8 @@ def test_every_deciding_field_is_listed_with_its_place() -> None:
     order = (
         "{barrier: end_of_day, inner: {dependent: [{pair: [gps, ride], same: [a, {b: c}]}, [ride, ride]]}}"
     )
-    decided = list(spec(order, "identity: [id, n]").deciding_fields)
+    decisions = spec(order, "identity: [id, n]").decisions
+    decided = [(decision.place, decision.at, decision.field) for decision in decisions]
     kind, rule = ("kinds", "end_of_day", "where", "type"), ("order", "inner", "dependent", 0, "same")
     assert decided[0] == ("kinds.end_of_day.where", kind, "type")
     assert decided[3:] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from tests.support.refusals import HEAD
+from tests.support.refusals import recorded
 from twinstream.errors import SpecError
 from twinstream.spec.file.schema import comparison_schema, text
 from twinstream.spec.file.source import read_source
@@ -23,74 +24,7 @@ KEPT = ROOT / "docs" / "comparison.schema.json"
 CASES = sorted((ROOT / "tests" / "cases").glob("*/spec.yaml"))
 SCHEMA = Draft202012Validator(comparison_schema())
 
-EVERYTHING = f"""\
-{HEAD}decode: {{format: json, tombstones: ignore}}
-kinds:
-  end_of_month: {{where: {{type: [eom, 1, true, null]}}}}
-  end_of_day: {{where: {{type: eod}}}}
-  heartbeat: {{where: {{type: hb}}, ignore: true}}
-  gps: {{where: {{type: gps}}}}
-  ride: {{}}
-emits: append
-order:
-  barrier: [end_of_month]
-  copies: per_partition
-  inner:
-    by_key: [region]
-    inner:
-      barrier: end_of_day
-      inner:
-        parallel:
-          positions: {{kinds: [gps], order: {{per_key: [taxi]}}}}
-          rides:
-            kinds: [ride]
-            order:
-              dependent:
-              - [ride, ride]
-              - {{pair: [ride, '*'], same: [taxi], within: {{field: ts, less_than: 0.5}}}}
-equality:
-  ignore: [processed_at]
-  quantum: {{fare: 0.01}}
-  tolerance: {{eta: {{abs: 0.5, rel: '0.001'}}}}
-  unordered: [stops]
-  sets: [tags]
-  absent_is_null: false
-  per_kind: {{gps: {{compare_only: [region, taxi, type, id]}}}}
-identity: [id]
-show: [fare]
-start: {{at: earliest}}
-duplicates: {{policy: replays, horizon: 3}}
-overdue: {{clock: arrival, after: 60s, proves: false}}
-evidence: {{matched: 10, seconds: 1.5, may_be_absent: [gps]}}
-undecodable: {{budget: 3}}
-gate: {{max_staleness: 5m}}
-on_divergence: halt
-limits: {{unmatched_events: 10, unmatched_bytes: 2GiB, lead: 90, scope_events: 32, kept_divergences: 1}}
-known_differences:
-- id: PRICE-17
-  when: {{divergences: [changed], where: {{country: [FR, null]}}, fields: [fare]}}
-  owner: data-platform
-  expires: 2026-12-31
-  ceiling: {{share: 0.5}}
-  ticket: T-1
-"""
-FORMATS = [
-    "{format: avro, schema_file: ride.avsc}",
-    "{format: protobuf, schema_file: ride.desc, message: ads.Ride}",
-    "{format: protobuf, registry: 'https://registry:8081'}",
-    "{format: msgpack}",
-]
-SHORT = [
-    "start: earliest",
-    "kinds: {a: {where: {x: 1}}, b: {}}\norder: {barrier: a, inner: total}\nstart: barrier",
-    "start: {at: event_time, field: ts, from: 2026-01-01T00:00:00Z, warm_up: 10m}",
-    "start: {at: event_time, field: ts, from: 1.5, warm_up: 3}",
-    "start: {at: offsets, reference: {'0': 5, '1': 0}, candidate: {'0': 2}}",
-    "kinds: {a: {where: {x: 1}}, b: {}}\norder: {dependent: [{pair: [a, b], same: [{user: user_id}]}]}",
-    "kinds: {a: {where: {x: 1}}, b: {}}\norder: {dependent: [{pair: [a, b], same: [{first: x, second: y}]}]}",
-    "order: {callable: 'a.b:c'}",
-    "order: {dependent: [{pair: [event, event], same: [x], before: null}]}",
-]
+RECORDED = recorded(sorted(Path(__file__).with_name("refusals").glob("*.txt")))
 
 
 def data(text: str) -> Any:
@@ -113,17 +47,11 @@ def test_a_recorded_case_fits_unless_its_file_is_refused(file: Path) -> None:
         SCHEMA.validate(data(file.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        EVERYTHING,
-        *(f"{HEAD}order: total\ndecode: {decode}" for decode in FORMATS),
-        *(f"{HEAD}{more}" if "order:" in more else f"{HEAD}order: total\n{more}" for more in SHORT),
-    ],
-)
-def test_what_loads_fits(text: str) -> None:
-    loads(text)
-    SCHEMA.validate(data(text))
+@pytest.mark.parametrize("claim", RECORDED)
+def test_the_schema_takes_and_refuses_the_files_of_the_tables_as_they_say(claim: str) -> None:
+    text, _, fits = RECORDED[claim]
+    with suppress(SpecError):
+        assert SCHEMA.is_valid(data(text)) is fits
 
 
 def places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -145,7 +73,7 @@ def misspelt(whole: Any, at: tuple[Any, ...]) -> Any:
 
 
 def test_a_misspelt_key_fits_nowhere() -> None:
-    whole = data(EVERYTHING)
+    whole = data(RECORDED["every key is taken 0"].text)
     refused = 0
     for at in places(whole):
         wrong = misspelt(whole, at)
@@ -156,34 +84,6 @@ def test_a_misspelt_key_fits_nowhere() -> None:
                 refused += 1
                 assert not SCHEMA.is_valid(wrong), at
     assert refused > 80
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        "order: sorted",
-        "order: {}",
-        "order: {per_key: []}",
-        "order: {per_key: [a..b]}",
-        "order: {per_key: [a], inner: total}",
-        "order: {barrier: a}",
-        "order: {dependent: [[a]]}",
-        "order: {dependent: [{pair: [a, b], same: [{first: x}]}]}",
-        "order: total\nkinds: {a: {where: {x: {}}}}",
-        "order: total\nequality: {quantum: {x: 0}}",
-        "order: total\nequality: {quantum: {x..y: 1}}",
-        "order: total\noverdue: {after: soon}",
-        "order: total\nlimits: {unmatched_bytes: big}",
-        "order: total\ndecode: {format: xml}",
-        "order: total\nstart: latest",
-        "order: total\nemits: upsert",
-        "equality: {}",
-    ],
-)
-def test_a_wrong_shape_fits_as_little_as_it_loads(more: str) -> None:
-    with pytest.raises(SpecError):
-        loads(HEAD + more)
-    assert not SCHEMA.is_valid(data(HEAD + more))
 
 
 def test_every_key_is_described() -> None:

@@ -32,7 +32,6 @@ from twinstream.spec.codec.layout import (
     Kinds,
     PlacedKind,
     ignored_members,
-    kinds_of,
 )
 from twinstream.spec.codec.record_reader import IGNORED, Way
 from twinstream.spec.codec.structs import NEW, Shape
@@ -55,14 +54,11 @@ Forms = list[Any]
 """A form for each record, as a plain tuple; None for a record left to other readers."""
 
 
-def columns_of(spec: Spec, way: Way) -> BatchReader | None:
-    """The reader of batches for a spec; None if its kinds or lanes cannot be told by single members."""
-    kinds = kinds_of(spec, way.route)
+def columns_of(spec: Spec, kinds: Kinds, way: Way) -> BatchReader | None:
+    """The reader of batches for a spec; None if equality does more than leave members out."""
     dropped = [] if way.reduce is None else ignored_members(spec.equality)
-    if kinds is None or dropped is None:
-        return None
     ordering = {spec.path_of(field)[0] for field in spec.order_fields}
-    return BatchReader(kinds, ordering, dropped, way)
+    return None if dropped is None else BatchReader(kinds, ordering, dropped, way)
 
 
 class BatchReader:

@@ -23,6 +23,7 @@ from twinstream.core.events import Canonical, Exactly, Form, Side
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.batch_reader import BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.layout import kinds_of
 from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
 from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
 from twinstream.spec.codec.routes import Routing, condition, routing_of
@@ -101,12 +102,15 @@ class Codec:
 
     def _choose_readers(self, spec: Spec, routing: Routing) -> None:
         """Choose the readers of records that have no twin."""
+        kinds = kinds_of(spec, routing.route)
+        if kinds is None:
+            return
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
         if self._records.json:
-            self._read, self._columns = reader_of(spec, way), columns_of(spec, way)
+            self._read, self._columns = reader_of(spec, kinds, way), columns_of(spec, kinds, way)
         elif self._records.structured:
-            self._read = reader_of(spec, way, self._records.decode)
+            self._read = reader_of(spec, kinds, way, self._records.decode)
 
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT

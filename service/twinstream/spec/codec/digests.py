@@ -168,12 +168,11 @@ class KeptCodec(Codec):
         if record is None:
             return self._new(record)
         seen = self._digests.of(record)
-        twin = self._twins_of.pop(seen, None)
-        if twin is not None:
-            return twin
-        form = self._new(record)
-        if form is not IGNORED:
-            self._twins_of[seen] = form
+        form = self._twins_of.pop(seen, None)
+        if form is None:
+            form = self._new(record)
+            if form is not IGNORED:
+                self._twins_of[seen] = form
         return form
 
     def _new(self, record: bytes | None) -> Form:

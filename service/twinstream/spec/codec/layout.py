@@ -14,6 +14,7 @@ from twinstream.errors import DecodeError
 from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
 from twinstream.spec.file.paths import parse_path
+from twinstream.spec.file.values import listed
 
 Route = Callable[[str, Any, bytes], Hashable]
 TELLING = frozenset((str, int, type(None)))
@@ -59,7 +60,7 @@ def kinds_of(spec: Spec, route: Route) -> Kinds | None:
         return Kinds(False, "", {}, _kind(spec, DEFAULT_KIND, route))
     members = {spec.path_of(field) for kind in spec.kinds.values() for field in kind.where}
     values = [wanted for kind in spec.kinds.values() for wanted in kind.where.values()]
-    scalars = [value for wanted in values for value in (wanted if isinstance(wanted, list) else [wanted])]
+    scalars = [value for wanted in values for value in listed(wanted)]
     if len(members) != 1 or not all(type(value) is str or type(value) is int for value in scalars):
         return None
     (path,) = members
@@ -75,7 +76,7 @@ def _table(spec: Spec, route: Route) -> tuple[dict[Any, PlacedKind], PlacedKind 
         if not kind.where:
             return by_value, made
         (wanted,) = kind.where.values()
-        for value in wanted if isinstance(wanted, list) else [wanted]:
+        for value in listed(wanted):
             by_value.setdefault(value, made)
     return by_value, None
 

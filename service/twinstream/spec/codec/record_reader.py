@@ -30,7 +30,6 @@ from twinstream.spec.codec.layout import (
     PlacedKind,
     Route,
     ignored_members,
-    kinds_of,
 )
 from twinstream.spec.codec.reduction import Change
 from twinstream.spec.decode.formats.jsontext import SHORT, lossless
@@ -74,14 +73,8 @@ class Way(NamedTuple):
     twins: Twins | None
 
 
-def reader_of(spec: Spec, way: Way, decode: DecodeRecord | None = None) -> RecordReader:
-    """The fast reader of records with a decoder, of plain JSON without one.
-
-    It is `exactly` itself if no single member decides the kinds.
-    """
-    kinds = kinds_of(spec, way.route)
-    if kinds is None:
-        return way.exactly
+def reader_of(spec: Spec, kinds: Kinds, way: Way, decode: DecodeRecord | None = None) -> RecordReader:
+    """The fast reader of records with a decoder, of plain JSON without one."""
     alone = None if spec.kinds or decode is not None else kinds.other
     if alone is not None and (alone.key or alone.lane is not BY_ROUTE):
         if way.keeps and way.twins is not None:

@@ -130,7 +130,7 @@ def _kept(spec: Spec, equality: Equality) -> list[Path] | None:
     """The paths of all compared fields; None for everything. Outside the value, only those the spec names."""
     if equality.compare_only is None and not spec.whole:
         return None
-    named = [field for _, _, field in spec.deciding_fields if field.startswith("$")]
+    named = [field for field in spec.deciding_fields if field.startswith("$")]
     fields = equality.compare_only
     values = [("$value",)] if fields is None else [spec.path_of(field) for field in fields]
     return [*values, *(spec.path_of(field) for field in named)]

@@ -41,7 +41,7 @@ from twinstream.spec.describe import trait
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
-from twinstream.spec.file.values import WantedValues
+from twinstream.spec.file.values import WantedValues, listed
 
 TIME_DIGITS = 400
 """Places before or after the point that a time may have: written out, 1e999999999 would fill the memory."""
@@ -299,10 +299,7 @@ def typed(value: Any) -> Hashable:
 
 def condition(spec: Spec, where: Mapping[str, WantedValues]) -> Callable[[Any], bool]:
     """Whether a value has, in each of some fields, the value that is wanted or one of those."""
-    wanted = [
-        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
-        for field, values in where.items()
-    ]
+    wanted = [(spec.path_of(field), set(map(typed, listed(values)))) for field, values in where.items()]
 
     def holds(value: Any) -> bool:
         for path, values in wanted:

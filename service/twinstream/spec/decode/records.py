@@ -89,5 +89,4 @@ def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath
 
 def _named(spec: Spec) -> frozenset[FieldPath]:
     """The paths of the fields outside the value that decide something."""
-    fields = (field for _, _, field in spec.deciding_fields)
-    return frozenset(spec.path_of(field) for field in fields if field.startswith("$"))
+    return frozenset(spec.path_of(field) for field in spec.deciding_fields if field.startswith("$"))

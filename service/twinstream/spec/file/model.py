@@ -348,14 +348,14 @@ class Spec(Strict):
             yield Decision(self.start.field, ("start", "field"), self.compared_kinds, "start")
 
     @property
-    def deciding_fields(self) -> Iterator[tuple[str, Location, str]]:
-        """Every field that kinds, order or identity read: (key that names it, place in the file, field)."""
-        return ((decision.place, decision.at, decision.field) for decision in self.decisions)
+    def deciding_fields(self) -> tuple[str, ...]:
+        """Every field that decides something of an event, each once."""
+        return tuple(dict.fromkeys(decision.field for decision in self.decisions))
 
     @cached_property
     def whole(self) -> bool:
         """Whether kinds, order or identity read more of a record than its value."""
-        return any(field.startswith("$") for _, _, field in self.deciding_fields)
+        return any(field.startswith("$") for field in self.deciding_fields)
 
     def path_of(self, field: str) -> Path:
         """The path of a field in a decoded record; that of a `whole` spec has `$value`, `$key` and so on."""

@@ -152,10 +152,15 @@ def _wanted(value: Any) -> Any:
     """One value, or a list of values, to compare a field with."""
     if value == []:
         raise problem("is an empty list, which no value is in; name one or more")
-    if all(_is_scalar(item) for item in (value if isinstance(value, list) else [value])):
+    if all(map(_is_scalar, listed(value))):
         return value
     wanted = "must be a text, a number, true, false, null, or a list of these"
     raise problem(f"{wanted}, but {given(value)} was given")
+
+
+def listed(value: Any) -> list[Any]:
+    """A list of values, or one value as a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def _no_flag(value: Any) -> Any:

@@ -20,7 +20,7 @@ from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import Decision, Spec
 from twinstream.spec.file.orders import Barrier, Order, PerKey, reached_by
 from twinstream.spec.file.paths import Path, holds, overlap, parse_path
-from twinstream.spec.file.values import Breach, Location, dotted
+from twinstream.spec.file.values import Breach, Location, dotted, listed
 
 _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
 
@@ -116,7 +116,7 @@ def _told_from_null(spec: Spec, part: _Part) -> Iterator[Breach]:
     for decision in spec.decisions:
         if decision.what == "kind" and set(decision.kinds) & set(part.kinds):
             wanted = spec.kinds[str(decision.at[1])].where[decision.field]
-            if wanted is None or (isinstance(wanted, list) and None in wanted):
+            if None in listed(wanted):
                 told = f"`{decision.place}` tells a `{decision.field}` that is null from one that is absent"
                 yield part.breach("absent_is_null", f"may not be true: {told}; keep one of them")
 

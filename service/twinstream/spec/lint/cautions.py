@@ -11,16 +11,9 @@ from typing import NamedTuple
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import EventKind, Spec
-from twinstream.spec.file.orders import (
-    EVERY,
-    Barrier,
-    CallableOrder,
-    Dependent,
-    Node,
-    Parallel,
-    nodes,
-)
-from twinstream.spec.file.values import dotted
+from twinstream.spec.file.orders import EVERY, Barrier, ByKey, CallableOrder, Dependent, Node, nodes
+from twinstream.spec.file.paths import holds
+from twinstream.spec.file.values import dotted, listed
 from twinstream.spec.lint.relations import scope_fields, when
 
 
@@ -65,8 +58,7 @@ def _implies(one: EventKind, other: EventKind) -> bool:
 
 def _values(wanted: object) -> set[tuple[bool, object]]:
     """The values that a condition allows; true is not 1."""
-    listed = wanted if isinstance(wanted, list) else [wanted]
-    return {(isinstance(value, bool), value) for value in listed}
+    return {(isinstance(value, bool), value) for value in listed(wanted)}
 
 
 # -- order -------------------------------------------------------------------------------------------------
@@ -80,7 +72,7 @@ def _order(spec: Spec) -> Iterator[Note]:
                 yield Note(dotted((*node.at, "callable")), f"{problem}; declare the order where you can")
             case Dependent():
                 yield from _unnamed(node, node.order)
-    yield from (Note(place, why) for place, why in one_partition(spec))
+    yield from one_partition(spec)
 
 
 def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
@@ -92,7 +84,7 @@ def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
             yield Note(dotted((*node.at, "dependent")), text)
 
 
-def one_partition(spec: Spec) -> Iterator[tuple[str, str]]:
+def one_partition(spec: Spec) -> Iterator[Note]:
     """The places of an order that need topics of one partition, with the reason.
 
     Events of one key are in one partition, so orders inside a key do not need it.
@@ -100,26 +92,22 @@ def one_partition(spec: Spec) -> Iterator[tuple[str, str]]:
     needs = "Kafka keeps no order between partitions, so each topic needs to have one only"
     inside: list[tuple[str | int, ...]] = []
     for node in nodes(spec.order, spec.compared_kinds):
-        if any(node.at[: len(at)] == at for at in inside):
+        if any(holds(at, node.at) for at in inside):
             continue
         place = dotted(node.at)
         match node.order:
             case "total":
-                yield place, f"`total` relates all events, and {needs}"
+                yield Note(place, f"`total` relates all events, and {needs}")
             case Barrier(copies="one", barrier=kinds):
                 names = " and ".join(kinds)
                 more = "; or each partition brings its copy, and `copies: per_partition` says so"
-                yield f"{place}.barrier", f"{names} relates events of all keys, and {needs}{more}"
+                yield Note(f"{place}.barrier", f"{names} relates events of all keys, and {needs}{more}")
                 inside.append(node.at)
             case CallableOrder():
-                yield f"{place}.callable", f"a function may relate any two events, and {needs}"
-            case Dependent() if not all(scope_fields(node.order, kind) for kind in node.kinds):
-                if any(_related(node)):
-                    text = f"rules relate events of different keys, and {needs}"
-                    yield f"{place}.dependent", text
-            case "unordered" | Barrier() | Parallel():
-                pass
-            case _:
+                yield Note(f"{place}.callable", f"a function may relate any two events, and {needs}")
+            case Dependent() if any(_related(node)):
+                yield Note(f"{place}.dependent", f"rules relate events of different keys, and {needs}")
+            case ByKey():
                 inside.append(node.at)
 
 

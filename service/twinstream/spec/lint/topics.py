@@ -47,8 +47,8 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
                 "are to be compared; use a topic without it",
             )
         if topic.partitions > 1:
-            for place, why in one_partition(spec):
-                yield Note(place, f"{version.topic} has {topic.partitions} partitions: {why}")
+            for note in one_partition(spec):
+                yield Note(note.key, f"{version.topic} has {topic.partitions} partitions: {note.text}")
 
     control = spec.followed and topics.get(spec.followed)
     if spec.followed and control and (refusal := control_refusal(spec.followed, control)):
