@@ -41,9 +41,9 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
 
     `topics`, by side, and `identity`, if given, replace those of the file. Raises SpecError.
     """
-    data = dict(TIGHTEST)
+    data, given = dict(TIGHTEST), None
     if file is not None:
-        load(file)
+        given = load(file)
         data = dict(read_source(Path(file).read_text(encoding="utf-8"), file).data)
     for side, topic in topics.items():
         if topic is not None:
@@ -51,12 +51,11 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
     if identity:
         data["identity"] = list(identity)
     spec = loads(dump(data), file or "the command line")
-    if file is not None:
-        read = load(file)
-        sides = {side: getattr(spec, side).model_copy(update={"decode": getattr(read, side).decode})
+    if given is not None:
+        sides = {side: getattr(spec, side).model_copy(update={"decode": getattr(given, side).decode})
                  for side in ("reference", "candidate")}  # fmt: skip
-        spec = spec.model_copy(update={"decode": read.decode, **sides})
-    return ProposalStart(data, spec, file is not None)
+        spec = spec.model_copy(update={"decode": given.decode, **sides})
+    return ProposalStart(data, spec, given is not None)
 
 
 class Recording:
@@ -181,7 +180,7 @@ def calibrate(recording: Recording, start: ProposalStart, keys: Sequence[str] = 
 
 
 def _file(draft: Draft, text: str) -> str:
-    """The text of the file, with a note of what was verified."""
+    """The text of the file, which says the same as the draft."""
     said = loads(text, "the proposed file")
     assert said.order == draft.spec.order, "the file is the draft"
     assert said.equality == draft.spec.equality, "the file is the draft"

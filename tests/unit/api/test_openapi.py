@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from twinstream.api.app import create_app
-from twinstream.api.openapi import main, text_of
+from twinstream.api.openapi import main
 from twinstream.api.state.board import Board
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
@@ -20,13 +20,9 @@ def app() -> FastAPI:
     return create_app(Board(), lambda: (b"", ""))
 
 
-def test_the_committed_description_is_current(app: FastAPI) -> None:
-    assert COMMITTED.read_text(encoding="utf-8") == text_of(app), "run `make pages`"
-
-
-def test_the_command_writes_it(tmp_path: Path) -> None:
+def test_the_committed_description_is_the_one_that_the_command_writes(tmp_path: Path) -> None:
     main(str(tmp_path / "openapi.json"))
-    assert (tmp_path / "openapi.json").read_bytes() == COMMITTED.read_bytes()
+    assert (tmp_path / "openapi.json").read_bytes() == COMMITTED.read_bytes(), "run `make pages`"
 
 
 def responses(app: FastAPI) -> list[tuple[str, str, dict[str, Any]]]:

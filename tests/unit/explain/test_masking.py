@@ -101,11 +101,17 @@ def test_a_map_in_a_map_hides_both_names() -> None:
     assert "ann" not in str(mask.path(("a", "ann", "ann", "x")))
 
 
-def reported(more: str, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    driver = Driver(spec("unordered", more))
+def reported(
+    more: str,
+    left: dict[str, Any],
+    right: dict[str, Any],
+    order: str = "unordered",
+    secret: bytes = SECRET,
+) -> dict[str, Any]:
+    driver = Driver(spec(order, more))
     driver.take([Batch(LEFT, [record(left)]), Batch(RIGHT, [record(right)])], review=True)
     driver.end()
-    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, Mask.of(driver.spec, SECRET))
+    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, Mask.of(driver.spec, secret))
     (report,) = [explainer.report(divergence) for divergence in driver.findings()]
     return report
 
@@ -129,14 +135,8 @@ def test_sides_that_have_the_same_value_show_the_same_hash() -> None:
 @pytest.mark.parametrize("more", ["identity: [id]", "identity: [id]\nshow: [b]"])
 def test_an_id_does_not_tell_the_key_to_who_tries_all_there_are(more: str) -> None:
     """It is the same whatever the key, and with a new secret, where that was lost with the store."""
-    ids = set()
-    for secret, key in product((SECRET, b"another"), "xy"):
-        driver = Driver(spec("{per_key: [id]}", more))
-        driver.take(
-            [Batch(LEFT, [record({"id": key, "b": 1})]), Batch(RIGHT, [record({"id": key, "b": 2})])],
-            review=True,
-        )
-        driver.end()
-        explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, Mask.of(driver.spec, secret))
-        ids |= {explainer.report(divergence)["id"] for divergence in driver.findings()}
+    ids = {
+        reported(more, {"id": key, "b": 1}, {"id": key, "b": 2}, "{per_key: [id]}", secret)["id"]
+        for secret, key in product((SECRET, b"another"), "xy")
+    }
     assert len(ids) == 1

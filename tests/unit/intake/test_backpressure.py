@@ -155,20 +155,6 @@ def test_a_round_that_asks_for_no_records_is_followed_by_a_pause() -> None:
         assert pauses[-10:] == [POLL_SECONDS] * 10
 
 
-def test_partitions_that_are_read_unevenly_fill_no_limit() -> None:
-    source = MemorySource(partitions=12, batch=100)
-    bench = Bench(spec=SPEC + "limits: {unmatched_events: 5000}\n", source=source)
-    bench.source.create_anew(Side.RIGHT, partitions=3)
-    worker = bench.started()
-    for number in range(24_000):
-        record = b'{"k": %d, "n": %d}' % (number % 97, number)
-        source.append(Side.LEFT, number % 97 % 12, record, 1000 + number)
-        source.append(Side.RIGHT, number % 97 % 3, record, 1000 + number)
-    status = bench.run(worker, steps=2000)
-    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 24_000, [])
-    assert status.max_unmatched < 3500
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_however_partitions_are_filled_and_sides_are_slow_no_limit_is_reached(seed: int) -> None:
     print(f"seed {seed}")
