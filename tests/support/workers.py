@@ -28,7 +28,10 @@ evidence: {matched: 1, seconds: 0}
 
 @dataclass
 class Bench:
-    """Two topics, a store and a clock; workers may come and go, and the last that was started is at work."""
+    """Two topics, a store and a clock; workers may come and go, and the last that was started is at work.
+
+    With a `store` all of them use that one, else each its own one on the storage.
+    """
 
     spec: str = SPEC
     secret: bytes = field(default_factory=fresh_secret)
@@ -37,13 +40,14 @@ class Bench:
     clock: ManualClock = field(default_factory=ManualClock)
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
     caution: Caution | None = None
+    store: MemoryStore | None = None
     workers: int = 0
     at_work: Worker | None = None
 
     def worker(self) -> Worker:
         """A new worker, as after a start of the process."""
         self.workers += 1
-        store = MemoryStore(self.storage, f"worker-{self.workers}")
+        store = self.store or MemoryStore(self.storage, f"worker-{self.workers}")
         secret, recall = lambda: self.secret, self.source.recall
         ports = Ports(self.source, store, self.publisher, self.clock, secret, recall)
         return Worker(loads(self.spec), ports, caution=self.caution)
