@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from twinstream.core.accounting.recent_matches import RecentMatches
 from twinstream.core.accounting.unpaired import Lookups, Unpaired
 from twinstream.core.events import Event, Form, Side
@@ -14,6 +15,7 @@ from twinstream.core.events import Event, Form, Side
 contents = st.lists(st.sampled_from([b"a", b"A", b"b", b"c"]), max_size=4)
 
 
+@examples(400)
 @given(st.integers(0, 4), st.lists(st.tuples(contents, st.sampled_from(["", "ask", "restart"])), max_size=12))
 def test_the_latest_matches_are_known_in_any_spelling_and_over_restarts(
     limit: int, steps: list[tuple[list[bytes], str]]
@@ -46,7 +48,8 @@ actions = st.one_of(
 )
 
 
-@given(st.lists(actions, max_size=30))
+@examples(1600)
+@given(st.lists(actions, min_size=4, max_size=30))
 def test_what_has_no_partner_is_claimed_oldest_first_and_the_oldest_is_forgotten(
     steps: list[tuple[Any, ...]],
 ) -> None:

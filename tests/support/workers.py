@@ -46,7 +46,10 @@ OUTCOME: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
 
 @dataclass
 class Bench:
-    """Two topics, a store and a clock; workers may come and go, and the last that was started is at work."""
+    """Two topics, a store and a clock; workers may come and go, and the last that was started is at work.
+
+    With a `store` all of them use that one, else each its own one on the storage.
+    """
 
     spec: str = SPEC
     secret: bytes = field(default_factory=fresh_secret)
@@ -55,13 +58,14 @@ class Bench:
     clock: ManualClock = field(default_factory=ManualClock)
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
     caution: Caution | None = None
+    store: MemoryStore | None = None
     workers: int = 0
     at_work: Worker | None = None
 
     def worker(self) -> Worker:
         """A new worker, as after a start of the process."""
         self.workers += 1
-        ports = self.ports(MemoryStore(self.storage, f"worker-{self.workers}"))
+        ports = self.ports(self.store or MemoryStore(self.storage, f"worker-{self.workers}"))
         return Worker(loads(self.spec), ports, caution=self.caution)
 
     def ports(self, store: CheckpointStore) -> Ports:

@@ -14,9 +14,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.schedule import PUT_OFF_SECONDS
-from twinstream.matcher.worker import Worker
 from twinstream.ports import Checkpoint, Stored
-from twinstream.spec.load import loads
 from twinstream.status.comparison import Resumed
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
@@ -196,12 +194,9 @@ def test_a_difference_counts_that_stands_before_the_undecodable_record_of_its_ba
 
 
 def test_a_matcher_beyond_its_memory_limit_keeps_nothing_more_and_says_so(bench: Bench) -> None:
-    store = MemoryStore(bench.storage, "worker")
-    caution = Caution(Trail(), memory_limit_bytes=1)
-    worker = Worker(loads(bench.spec), bench.ports(store), caution=caution)
-    assert worker.start()
+    bench.caution = Caution(Trail(), memory_limit_bytes=1)
     bench.write_both(("a", 1))
-    status = bench.run(worker)
+    status = bench.run()
     assert status.verdict == "INCONCLUSIVE"
     assert "the memory limit of a matcher (1 bytes, " in status.reason
 
@@ -292,16 +287,16 @@ class _AnswersLost(MemoryStore):
 
 
 def test_a_save_whose_answer_was_lost_is_not_mistaken_for_the_next_one(bench: Bench) -> None:
-    store = _AnswersLost(bench.storage, "worker")
-    worker = Worker(loads(SPEC), bench.ports(store))
-    assert worker.start()
+    bench.store = store = _AnswersLost(bench.storage, "worker")
     bench.write_both(("a", 0))
+    bench.started()
     store.lose_answer = True
-    bench.run(worker)
+    bench.run()
     bench.write(Side.LEFT, ("a", 1), ("a", 2))
     bench.write(Side.RIGHT, ("a", 2))
-    status = bench.run(worker)
+    status = bench.run()
     assert status.verdict == "DIVERGED"
+    bench.store = None
     assert bench.restarted().comparison.diverged, "what was announced is in the checkpoint"
     assert bench.storage.stored.sequence == status.checkpoint.sequence
 
@@ -394,15 +389,14 @@ class _PausedInside(MemoryStore):
 
 
 def test_a_pause_during_a_save_does_not_put_off_the_next_for_long(bench: Bench) -> None:
-    store = _PausedInside(bench)
-    worker = Worker(loads(SPEC), bench.ports(store))
-    assert worker.start()
+    bench.store = store = _PausedInside(bench)
+    bench.started()
     store.pause_seconds = 600.0
     bench.write_both(*EVENTS)
-    bench.run(worker)
+    bench.run()
     bench.write_both(*EVENTS)
     bench.clock.advance(PUT_OFF_SECONDS)
-    assert bench.run(worker).verified_up_to.reference == {"0": 120}
+    assert bench.run().verified_up_to.reference == {"0": 120}
 
 
 def test_a_store_that_does_not_tell_its_memory_is_no_trouble(bench: Bench) -> None:
@@ -465,9 +459,8 @@ def test_a_store_that_hung_is_used_again_within_seconds_and_has_not_stopped_matc
     bench: Bench,
     seconds: int,
 ) -> None:
-    store = _Hanging(bench)
-    worker = Worker(loads(SPEC), bench.ports(store))
-    assert worker.start()
+    bench.store = store = _Hanging(bench)
+    worker = bench.started()
     bench.run(worker)
 
     def work(until: float) -> None:

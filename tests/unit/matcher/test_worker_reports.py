@@ -175,7 +175,7 @@ def _blind(bench: Bench) -> Worker:
     worker = bench.started()
     bench.write_both(*SAME)
     assert bench.run(worker).verdict == "EQUIVALENT"
-    bench.source.topic_monitor = False
+    bench.source.looks = False
     return worker
 
 
@@ -186,7 +186,7 @@ def test_a_difference_is_announced_only_when_a_look_has_found_the_topics_unchang
     assert status.verdict == "INCONCLUSIVE"
     assert "as soon as a look has found both topics unchanged" in status.reason
     assert _shown(bench) == [True]
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     assert bench.run(worker).verdict == "DIVERGED"
     assert _shown(bench) == [False]
 
@@ -198,7 +198,7 @@ def test_what_came_out_of_a_topic_created_anew_is_no_difference(bench: Bench) ->
     bench.write(Side.LEFT, *(("a", number) for number in range(20, 60)))
     status = bench.run(worker)
     assert (status.verdict, _counted(bench) > 0 and not all(_shown(bench))) == ("INCONCLUSIVE", False)
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     status = bench.run(worker)
     assert status.verdict == "INCONCLUSIVE"
     assert "was deleted and created anew" in status.reason
@@ -216,7 +216,7 @@ def test_what_came_out_of_a_topic_created_anew_is_no_difference_over_a_restart(b
     assert bench.run(worker).verdict == "INCONCLUSIVE"
     assert [report.tainted for report in bench.reports().values()] == [False]
     assert bench.storage.stored.divergences
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     status = bench.run(bench.restarted())
     assert status.verdict == "INCONCLUSIVE"
     assert [(report.tainted, report.provisional) for report in bench.reports().values()] == [(True, False)]
@@ -235,7 +235,7 @@ def test_a_difference_that_was_saved_and_not_announced_is_announced_after_a_rest
     worker = _blind(bench)
     _lose_one(bench)
     assert bench.run(worker).verdict == "INCONCLUSIVE"
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     assert bench.run(bench.restarted()).verdict == "DIVERGED"
     assert _shown(bench) == [False]
 
@@ -245,7 +245,7 @@ def test_nothing_is_vouched_for_while_a_topic_is_not_there(bench: Bench) -> None
     _lose_one(bench)
     bench.run(worker, steps=1)
     bench.source.delete(Side.RIGHT)
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     assert bench.run(worker).verdict == "INCONCLUSIVE"
 
 
@@ -256,7 +256,7 @@ def test_a_pass_says_nothing_of_what_no_look_vouches_for(bench: Bench) -> None:
     status = bench.run(worker)
     assert status.matched == 40
     assert (status.verified_through, status.coverage.matched) == (before, 20)
-    bench.source.topic_monitor = True
+    bench.source.looks = True
     status = bench.run(worker)
     assert status.coverage.matched == 40
     assert status.verified_through is not None

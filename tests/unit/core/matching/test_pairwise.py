@@ -10,8 +10,6 @@ from tests.support.orders import as_callable
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.state.restore import restore
-from twinstream.core.state.snapshot import snapshot
 
 FUNCTION = json.dumps(as_callable({"per_key": ["k"]}))
 BY_KEY = f"{{by_key: [k], inner: {FUNCTION}}}"
@@ -26,20 +24,13 @@ def run(start: int, stop: int, key: str = "a") -> list[bytes]:
     return [record({"k": key, "v": value}) for value in range(start, stop)]
 
 
-def restarted(driver: Driver) -> Driver:
-    fresh = Driver(driver.spec)
-    restore(fresh.comparison, snapshot(driver.comparison), fresh.codec.form, 0.0)
-    fresh.offsets, fresh.closed = list(driver.offsets), driver.closed
-    return fresh
-
-
 @orders
 def test_what_waits_waits_after_a_restart(order: str) -> None:
     driver = Driver(spec(order, KINDS))
     driver.take(batches("L:a1 L:b1 L:a2"))
-    fresh = restarted(driver)
-    fresh.take(batches("R:b1 R:a1 R:a2"))
-    assert (fresh.comparison.matched, fresh.comparison.diverged) == (3, False)
+    driver.restart()
+    driver.take(batches("R:b1 R:a1 R:a2"))
+    assert (driver.comparison.matched, driver.comparison.diverged) == (3, False)
 
 
 @orders
@@ -49,7 +40,8 @@ def test_behind_a_difference_the_sides_meet_again(order: str, with_restart: bool
     driver.take([Batch(LEFT, run(0, 10)), Batch(RIGHT, run(1, 10))], review=True)
     assert len(driver.comparison.scopes) == 1
     if with_restart:
-        driver = restarted(driver)
+        driver.findings()
+        driver.restart()
     end = 1 + MEETING_RUN
     driver.take([Batch(LEFT, run(10, end + 3)), Batch(RIGHT, run(10, end))], review=True)
     assert not driver.comparison.scopes

@@ -77,6 +77,11 @@ def test_times_may_be_texts() -> None:
     assert driver.kinds() == ["missing"]
 
 
+def test_a_restart_changes_nothing() -> None:
+    seconds = " ".join(f"restart both@{second}" for second in range(16, 20))
+    assert timeline(f"L:a@5 both@0-16 ? {seconds} ?", PROVES, timed=True).kinds == ["missing"]
+
+
 def test_what_is_set_aside_is_settled_where_it_proves() -> None:
     seen = timeline("L:a@1 L:a@2 R:a@3 R:a@2 both@0-60 ?", PROVES, SET_ASIDE, timed=True)
     seen.driver.comparison.review()
