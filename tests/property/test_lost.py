@@ -47,7 +47,7 @@ def check_counts(driver: Driver) -> None:
         assert account.divergent == sum(1 for owner, _ in named if owner is side)
         held = len(comparison.waiting_events(side))
         assert comparison.ledger.waits(side) == held
-        assert comparison.unmatched(side) == held or comparison.aside.gave_up
+        assert comparison.unmatched(side) == held or comparison.open_scopes.gave_up
 
 
 @given(worlds(most=16), cuts, limits)

@@ -20,9 +20,9 @@ from twinstream.core.rules import Rules
 class Admission:
     """Admits the events of one comparison; `copies` by side and `retries`, where the rules declare them."""
 
-    def __init__(self, rules: Rules, differences: Differences, aside: OpenScopes) -> None:
+    def __init__(self, rules: Rules, differences: Differences, open_scopes: OpenScopes) -> None:
         self._canonical, self._close = rules.canonical, rules.close
-        self._differences, self._aside = differences, aside
+        self._differences, self._open_scopes = differences, open_scopes
         self._ledger, self._certainty = differences.ledger, differences.certainty
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = self._certainty.retries
@@ -86,7 +86,7 @@ class Admission:
     def _settle_batches(self, side: Side) -> None:
         """Apply the results of closed batches: a difference counts, or there is a hole."""
         for hole in self._differences.settle_batches(side):
-            self._aside.doubt_batch(hole)
+            self._open_scopes.doubt_batch(hole)
 
     # -- barriers with copies ------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class Admission:
     def compare_copies(self) -> None:
         """Compare the copies of barriers that each side lacks; both sides have ended."""
         if self.copies[Side.LEFT].lacking != self.copies[Side.RIGHT].lacking:
-            self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
+            self._open_scopes.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
     def _enter(self, side: Side, ready: Sequence[Event]) -> Sequence[Event]:
         """Pass events on to matching, and settle the copies of a barrier that one of them stands for."""
@@ -119,7 +119,7 @@ class Admission:
             reason = "the copies of one barrier in several partitions are not equal"
             hole = Hole(reason, side, event[PARTITION], event[OFFSET])
             if hole not in self._certainty.holes:  # as after a restart
-                self._aside.hole(hole)
+                self._open_scopes.hole(hole)
         copies.unequal.clear()
         self._ledger.held.entered(side, ready)
         return ready

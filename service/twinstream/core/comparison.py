@@ -65,12 +65,12 @@ class Comparison:
         self.certainty = Certainty(rules)
         self.differences = Differences(rules, self.ledger, self.certainty)
         self.watch = PartitionWatch(rules.order, keeps_partitions=rules.co_partitioned)
-        self.aside = OpenScopes(rules, self.differences, self.watch)
+        self.open_scopes = OpenScopes(rules, self.differences, self.watch)
         self.bags = None if rules.close is None else Bags(rules.equal)
-        hooks = replace(self.aside.hooks(), bags=self.bags, doubt=self.doubt_pairs)
+        hooks = replace(self.open_scopes.hooks(), bags=self.bags, doubt=self.doubt_pairs)
         self.index: Index = index_of(rules.order, hooks)
-        self.arrivals = Admission(rules, self.differences, self.aside)
-        self.partnerless = Partnerless(rules, self.differences, self.index, self.aside, hooks)
+        self.arrivals = Admission(rules, self.differences, self.open_scopes)
+        self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
@@ -84,7 +84,7 @@ class Comparison:
         arrival = OverdueByArrival(rules, ledger, self.index, apart, clocks.arrival)
         declared = arrival if clocks.points is None else OverdueByProgress(rules, apart, clocks.points)
         judge = Judge(ledger, apart, arrival, declared, rules.overdue_after_ms)
-        return Surveyor(ledger, self.differences, self.aside, judge, declared, self.partnerless)
+        return Surveyor(ledger, self.differences, self.open_scopes, judge, declared, self.partnerless)
 
     @property
     def accounts(self) -> tuple[Account, Account]:
@@ -118,7 +118,7 @@ class Comparison:
     @property
     def scopes(self) -> dict[Scope, None]:
         """The open scopes."""
-        return self.aside.scopes
+        return self.open_scopes.scopes
 
     @property
     def copies(self) -> tuple[Copies, ...]:
@@ -205,12 +205,12 @@ class Comparison:
         events = list(run.events())
         self.arrivals.note_written(side, run.partition, events)
         pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
-        self.aside.watch_pairs(pairs)
+        self.open_scopes.watch_pairs(pairs)
         self.ledger.came(side, events, pairs)
         if self.ledger.held.is_full(len(events)):
-            self.aside.drop()
+            self.open_scopes.drop()
             self.ledger.held.thin()
-        self.aside.close_finished()
+        self.open_scopes.close_finished()
         if self.ended[side.other] and self.ending.unanswered(side) > faced:
             self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
@@ -305,7 +305,7 @@ class Comparison:
 
         A difference in dispute is not proven yet, and its cause may be in the input that was not checked.
         """
-        self.aside.hole(hole)
+        self.open_scopes.hole(hole)
 
     def doubt_pairs(self) -> None:
         """Note that it is unknown whether some events left over are differences (see `bags`)."""
@@ -322,7 +322,7 @@ class Comparison:
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
         self.differences.disown()
-        self.aside.disown(self.proven.vouched_at)
+        self.open_scopes.disown(self.proven.vouched_at)
 
     def review(self) -> bool:
         """Explain open scopes that have grown, and close those whose sides have met again.
@@ -330,14 +330,14 @@ class Comparison:
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that the credit pays
         for (see `open_scopes`).
         """
-        closed = self.aside.review(self.index, self._over)
+        closed = self.open_scopes.review(self.index, self._over)
         if self.halted and self.differences.disputed:
             self.differences.settle_disputed()
         return closed
 
     def refresh(self) -> None:
         """Bring all provisional explanations up to date, whatever it costs."""
-        self.aside.refresh(self.index, self._over)
+        self.open_scopes.refresh(self.index, self._over)
 
     # -- the end ------------------------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ class Comparison:
         pairs = self._match(side, self.arrivals.finish_copies(side))
         if pairs.partners:
             self.ledger.pair(pairs, side)
-        self.aside.close_finished()
+        self.open_scopes.close_finished()
         if all(self.ended):
             self.arrivals.compare_copies()
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from twinstream.core.accounting.halves import Divergence
-from twinstream.core.events import Event, Side
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec.codec import Codec
@@ -81,7 +81,7 @@ class Explainer:
         return {
             "side": NAMES[side],
             "position": self._position(side, event),
-            "kind": event[0][2],
+            "kind": event[FORM][KIND],
             "scope": self._scope(event),
             "value": self._value(event),
         }
@@ -103,7 +103,7 @@ class Explainer:
     def _position(self, side: Side, event: Event | None) -> dict[str, Any] | None:
         if event is None:
             return None
-        return {"topic": self._topics[side], "partition": event[1], "offset": event[2]}
+        return {"topic": self._topics[side], "partition": event[PARTITION], "offset": event[OFFSET]}
 
     # -- values that may be shown --------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Explainer:
     def _scope(self, event: Event) -> dict[str, Any]:
         """The key of the part of the order that an event belongs to."""
         fields = self._order_fields(event)
-        key = [field for field in self._scopes[event[0][2]] if field in fields]
+        key = [field for field in self._scopes[event[FORM][KIND]] if field in fields]
         return {field: self._show(fields[field], parse_path(field)) for field in key}
 
     def _seen_fields(self, event: Event) -> dict[str, str]:
@@ -170,4 +170,4 @@ class Explainer:
 
 def _record(event: Event | None) -> bytes:
     assert event is not None, "a finding has an event on at least one side"
-    return event[0][3]
+    return event[FORM][RECORD]

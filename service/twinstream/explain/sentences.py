@@ -13,7 +13,7 @@ import orjson
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import Event, Side
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.picture import from_difference, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.orders import Order
@@ -49,7 +49,9 @@ class Sight(NamedTuple):
 
     def sees(self, finding: Finding) -> bool:
         """Whether the records of a finding's own events are at hand."""
-        return not any(event and isinstance(event[0][3], WithheldRecord) for _, event in finding.events)
+        return not any(
+            event and isinstance(event[FORM][RECORD], WithheldRecord) for _, event in finding.events
+        )
 
     def brief(self, event: Event) -> str:
         """The value of an event as a short text."""
@@ -121,7 +123,7 @@ def _at(event: Event | None, sight: Sight) -> str:
 
 
 def _place(event: Event) -> str:
-    return f"partition {event[1]} offset {event[2]}"
+    return f"partition {event[PARTITION]} offset {event[OFFSET]}"
 
 
 def _both_places(left: Event | None, right: Event | None) -> str:
@@ -191,7 +193,7 @@ def _is_before(left: Event, left_other: Event, right: Event, right_other: Event)
 
 def _in_order(one: Event, other: Event) -> str:
     """Both positions, the earlier first."""
-    return _pair_places(*sorted((one, other), key=lambda event: event[2]))
+    return _pair_places(*sorted((one, other), key=lambda event: event[OFFSET]))
 
 
 def _pair_places(one: Event, other: Event) -> str:
@@ -221,4 +223,11 @@ def _proof(finding: Finding, order: Order, sight: Sight) -> str:
 def _why(finding: Finding, order: Order, sight: Sight) -> str:
     """Why the event and its witness may not change places."""
     event, (_, other) = finding.event, finding.witness[0]
-    return why(order, event[0][2], other[0][2], sight.fields(event), sight.fields(other), sight.shown(event))
+    return why(
+        order,
+        event[FORM][KIND],
+        other[FORM][KIND],
+        sight.fields(event),
+        sight.fields(other),
+        sight.shown(event),
+    )

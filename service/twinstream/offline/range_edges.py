@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import Event, Side
+from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.timestamps import moment_of
@@ -137,7 +137,7 @@ class Edges:
             return "beside"
 
         def proves(side: Side, event: Event) -> bool:
-            decided = self._of(side, event) == "within" and event[3] <= until[side]
+            decided = self._of(side, event) == "within" and event[TIMESTAMP_MS] <= until[side]
             return decided and hash(rules.letter(event)) not in self._doubtful[side]
 
         if finding.kind == "reordered":
@@ -147,7 +147,7 @@ class Edges:
         return "within" if sure else "undecided"
 
     def _of(self, side: Side, event: Event) -> EdgePlace:
-        return self._place(side, event[1], event[2], event[3])
+        return self._place(side, event[PARTITION], event[OFFSET], event[TIMESTAMP_MS])
 
 
 def _later(newest: int | None, at: int) -> int:

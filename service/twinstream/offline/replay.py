@@ -33,7 +33,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
-from twinstream.core.events import Event, Form, Place, Side
+from twinstream.core.events import OFFSET, PARTITION, Event, Form, Place, Side
 from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.pairing.tolerant import matching
 from twinstream.core.rules import Rules
@@ -348,7 +348,7 @@ def _event(form: Form) -> Event:
 
 
 def _places(finding: Finding) -> set[Place]:
-    return {(side, event[1], event[2]) for side, event in finding.events if event is not None}
+    return {(side, event[PARTITION], event[OFFSET]) for side, event in finding.events if event is not None}
 
 
 def _where(seat: Seat) -> str:

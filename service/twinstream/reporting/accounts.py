@@ -44,7 +44,7 @@ def hole_of(hole: Hole, spec: Spec) -> dict[str, Any]:
 def differ_text(comparison: Comparison, spec: Spec, how: str) -> str:
     """The reason of DIVERGED, with `how` the outputs differ, and what limits what is told of it."""
     text = f"The outputs differ{how}; they are compared {spec.order_text}"
-    if comparison.aside.gave_up:
+    if comparison.open_scopes.gave_up:
         limit = comparison.rules.scope_limit
         text += f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
     count = 0 if comparison.retries is None else comparison.retries.unmarked

@@ -17,7 +17,7 @@ from typing import Any
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import Event, Form, Place, Side
+from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, Event, Form, Place, Side
 from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
@@ -64,7 +64,7 @@ class RecallingExplainer(Explainer):
     @contextmanager
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
         """Make the records of some events available, as far as they can be read in time."""
-        tokens = {(side, event[1], event[2]): event[0][3] for side, event in events}
+        tokens = {(side, event[PARTITION], event[OFFSET]): event[FORM][RECORD] for side, event in events}
         try:
             if tokens and (seconds := self._seconds()) > 0:
                 self._read_again(tokens, seconds)
@@ -132,13 +132,13 @@ class RecallingExplainer(Explainer):
         )
 
     def _open(self, side: Side, event: Event) -> Event:
-        lane, content, kind, _ = event[0]
+        lane, content, kind, _ = event[FORM]
         record = self._read.get(_place(side, event), NOT_READ)
         return Event(Form(lane, content, kind, record), *event[1:])
 
 
 def _place(side: Side, event: Event) -> Place:
-    return side, event[1], event[2]
+    return side, event[PARTITION], event[OFFSET]
 
 
 def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import Event, Side
+from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
 from twinstream.explain.divergence import Explainer
 from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Publisher
@@ -43,7 +43,7 @@ class UnmatchedSampler:
         """
         before = self._shown or {}
         oldest = {
-            (side, event[1], event[2], overdue): event
+            (side, event[PARTITION], event[OFFSET], overdue): event
             for side in Side
             for event, overdue in _bounded(comparison.oldest(side, at_end, SAMPLE_EVENTS))
         }
@@ -64,7 +64,7 @@ class UnmatchedSampler:
     def _told(self, side: Side, event: Event, *, overdue: bool) -> status.UnmatchedEvent:
         plain = self._explainer.waiting(side, event)
         short = {"scope": cut(plain["scope"]), "value": cut(plain["value"])}
-        more = {"at": moment_of(event[3]), "overdue": overdue}
+        more = {"at": moment_of(event[TIMESTAMP_MS]), "overdue": overdue}
         return status.UnmatchedEvent.model_validate({**plain, **short, **more})
 
 
@@ -72,7 +72,7 @@ def _bounded(oldest: Iterator[tuple[Event, bool]]) -> Iterator[tuple[Event, bool
     """The first event, and more up to `SAMPLE_BYTES` in total."""
     size = 0
     for event, overdue in oldest:
-        size += len(event[0][3])
-        if size > SAMPLE_BYTES and size > len(event[0][3]):
+        size += len(event[FORM][RECORD])
+        if size > SAMPLE_BYTES and size > len(event[FORM][RECORD]):
             return
         yield event, overdue

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS, Kind
-from twinstream.core.events import Side
+from twinstream.core.events import FORM, ROUTE, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.explain.coverage import notes
@@ -182,10 +182,14 @@ class Reporter:
         Copies of a barrier are equal in all shards, and are left out.
         """
         ledger, differences = self._comparison.ledger, self._comparison.differences
-        left = (half for strays in (differences.strays, differences.lone) for half in strays.all(side))
+        left = (
+            half
+            for leftovers in (differences.unpaired, differences.independent)
+            for half in leftovers.all(side)
+        )
         latest = sorted(left, key=lambda half: half.moment)[-UNPAIRED_TOLD:]
         events = chain((half.finding.event for half in latest), islice(ledger.held.of(side), UNPAIRED_TOLD))
-        forms = (self._comparison.rules.form(one) for one in events if one[0][0] is not BARRIER)
+        forms = (self._comparison.rules.form(one) for one in events if one[FORM][ROUTE] is not BARRIER)
         return [blake2b(form, digest_size=8, key=secret).hexdigest() for form in forms]
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
@@ -282,7 +286,7 @@ class Reporter:
             missing=missing,
             until=_moment(until),
             kinds_required=list(needed.kinds),
-            matched_since=status.Stretches(**comparison.ledger.stretches.state()),
+            matched_since=status.Stretches(**comparison.ledger.timeline.state()),
             **self._intake.seen.told(),
         )
         return coverage.model_copy(update={"notes": notes(coverage)})

@@ -27,26 +27,26 @@ from twinstream.core.rules import Rules
 
 EXPLAINED_LIMIT, EXPLAINED_BYTES = 100_000, 256 << 20
 """Explained leftovers of a side that are kept for another half: ten times `REACH`."""
-LEFTOVERS = ("strays", "lone", "disputed", "explained")
+LEFTOVERS = {"strays": "unpaired", "lone": "independent", "disputed": "disputed", "explained": "explained"}
 """The stores of leftovers whose other half may come."""
 
 
 class Differences:
     """The differences of one comparison.
 
-    `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
-    `disputed` are differences that may be known ones once their kind is final, and are not settled before;
-    `explained` are leftovers that are known ones, unless another half comes. `found_by_kind` counts
-    differences by the kind first found and never falls, `closed_by_kind` by their kind now. `halted`: there
-    was a difference, and by the rules nothing after it counts.
+    `unpaired` are leftovers that may have changed places, `independent` those that depend on nothing and
+    may be late. `disputed` are differences that may be known ones once their kind is final, and are not
+    settled before; `explained` are leftovers that are known ones, unless another half comes.
+    `found_by_kind` counts differences by the kind first found and never falls, `closed_by_kind` by their
+    kind now. `halted`: there was a difference, and by the rules nothing after it counts.
     """
 
     def __init__(self, rules: Rules, ledger: Ledger, certainty: Certainty) -> None:
         self._rules, self.ledger, self.certainty = rules, ledger, certainty
         self.halted = False
         self.known = KnownDifferences(rules.known)
-        self.strays: Unpaired[Half] = Unpaired(weight)
-        self.lone: Unpaired[Half] = Unpaired(weight)
+        self.unpaired: Unpaired[Half] = Unpaired(weight)
+        self.independent: Unpaired[Half] = Unpaired(weight)
         self.disputed: Unpaired[Half] = Unpaired(weight, rules.unmatched_limit, rules.unmatched_bytes)
         self.explained: Unpaired[Half] = Unpaired(weight, EXPLAINED_LIMIT, EXPLAINED_BYTES)
         self.closed_by_kind: Counter[Kind] = Counter()
@@ -101,8 +101,8 @@ class Differences:
             return divergence._replace(tainted=True) if divergence.number in gone else divergence
 
         self._closed = list(map(known, self._closed))
-        for strays in (self.strays, self.lone):
-            strays.amend(lambda half: half._replace(divergence=known(half.divergence)))
+        for leftovers in (self.unpaired, self.independent):
+            leftovers.amend(lambda half: half._replace(divergence=known(half.divergence)))
 
     def take_tainted(self) -> list[int]:
         """The numbers of differences that were tainted since the last call."""
@@ -227,8 +227,8 @@ class Differences:
             self.certainty.proven.note(awaited, moment, divergence.number)
         alone = finding.left is None or finding.right is None
         if alone:
-            strays = self.strays if self._depends(finding.event) else self.lone
-            strays.note(finding.side, self.keys_of(finding), Half(divergence, moment, reach))
+            leftovers = self.unpaired if self._depends(finding.event) else self.independent
+            leftovers.note(finding.side, self.keys_of(finding), Half(divergence, moment, reach))
 
     def _is_unclear(self, finding: Finding) -> bool:
         """Whether a surplus event may be a copy that a rule covers; if so, it is noted as a hole.
@@ -257,7 +257,7 @@ class Differences:
 
     def _complete(self, finding: Finding, reach: Reach | None) -> bool:
         """Complete an earlier leftover with one of the other side, if it is its other half or came late."""
-        half = self._claim_stray(finding, reach)
+        half = self._claim_unpaired(finding, reach)
         if half is None:
             return self._came_late(finding)
         joined = self._joined(half, finding)
@@ -266,7 +266,7 @@ class Differences:
         self._closed.append(half.divergence._replace(finding=joined))
         return True
 
-    def _claim_stray(self, finding: Finding, reach: Reach | None) -> Half | None:
+    def _claim_unpaired(self, finding: Finding, reach: Reach | None) -> Half | None:
         """The other half of a leftover: an equal event of the other side, else one of its identity.
 
         A leftover that a clock proved is paired by identity with the events unmatched then, never with later
@@ -277,8 +277,8 @@ class Differences:
         def named(half: Half) -> bool:
             return reach is not None and half.reach is not None and half.fits(finding)
 
-        half = self.strays.claim_equal(side, keys, lambda half: half.fits(finding))
-        return half or self.strays.claim_named(side, keys, named)
+        half = self.unpaired.claim_equal(side, keys, lambda half: half.fits(finding))
+        return half or self.unpaired.claim_named(side, keys, named)
 
     def _joined(self, half: Half, other: Finding) -> Finding:
         """The one difference that two halves make."""
@@ -300,7 +300,7 @@ class Differences:
         The difference stays: the partner was not there when it had to be.
         """
         event = finding.event
-        half = self.lone.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
+        half = self.independent.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
         if half is None:
             return False
         late_ms = max(0, event[TIMESTAMP_MS] - half.finding.event[TIMESTAMP_MS])
@@ -322,7 +322,7 @@ class Differences:
             "halted": self.halted,
             "closed_by_kind": dict(self.closed_by_kind),
             "found_by_kind": dict(self.found_by_kind),
-            **{name: _state_of(getattr(self, name), whole=whole) for name in LEFTOVERS},
+            **{name: _state_of(getattr(self, part), whole=whole) for name, part in LEFTOVERS.items()},
         }
 
     def restore(self, state: dict[str, Any], reader: EventReader) -> None:
@@ -331,10 +331,10 @@ class Differences:
         self.halted = state["halted"]
         self.closed_by_kind = Counter(state["closed_by_kind"])
         self.found_by_kind = Counter(state["found_by_kind"])
-        for name in LEFTOVERS:
+        for name, part in LEFTOVERS.items():
             for side, columns in zip(Side, state.get(name) or (), strict=False):
                 for half in halves_of(side, columns, reader):
-                    getattr(self, name).note(side, self.keys_of(half.finding), half)
+                    getattr(self, part).note(side, self.keys_of(half.finding), half)
 
 
 def _state_of(halves: Unpaired[Half], *, whole: bool) -> list[dict[str, Any]] | None:

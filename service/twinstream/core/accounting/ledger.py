@@ -25,7 +25,7 @@ from twinstream.core.rules import Rules
 class Ledger:
     """The accounts of both sides, the pairs, and the unmatched events: `held`.
 
-    `stretches` are the pairs by time. `read` is by side and partition the last offset that came. `given_up`
+    `timeline` are the pairs by time. `read` is by side and partition the last offset that came. `given_up`
     counts by side the events that are not kept, and stay unmatched for good. `first_unverifiable` is by side
     and partition the first offset of such an event, or of one that is part of a difference. `recent`
     recognises copies for naming only, `repeats` where the verdict depends on it.
@@ -36,7 +36,7 @@ class Ledger:
         self.held = UnmatchedEvents()
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
-        self.stretches = MatchTimeline()
+        self.timeline = MatchTimeline()
         self.newest_matched_ms: list[int | None] = [None, None]
         self.recent = RecentMatches(rules.recent_matches, rules.exactly)
         self.repeats = _repeats_of(rules)
@@ -117,7 +117,7 @@ class Ledger:
         self.matched_by_kind.update(counted)
         came_ms, waited_ms = list(map(_TIME, pairs.events)), list(map(_TIME, pairs.partners))
         first_ms, second_ms = min(came_ms), min(waited_ms)
-        self.stretches.note(min(first_ms, second_ms), counted)
+        self.timeline.note(min(first_ms, second_ms), counted)
         self.recent.note(map(_CONTENT, forms))
         return came_ms, waited_ms
 
@@ -152,7 +152,7 @@ class Ledger:
             "accounts": [dict(vars(account)) for account in self.accounts],
             "matched": self.matched,
             "matched_by_kind": dict(self.matched_by_kind),
-            "stretches": self.stretches.state(),
+            "stretches": self.timeline.state(),
             "first_unverifiable": list(map(pairs_of, self.first_unverifiable)),
             "newest_matched_ms": list(self.newest_matched_ms),
             "given_up": list(self.given_up),
@@ -165,7 +165,7 @@ class Ledger:
             vars(account).update(values)
         self.matched = state["matched"]
         self.matched_by_kind = Counter(state["matched_by_kind"])
-        self.stretches = united(filter(None, [state.get("stretches")]))
+        self.timeline = united(filter(None, [state.get("stretches")]))
         for first, known in zip(self.first_unverifiable, state["first_unverifiable"], strict=True):
             first.update(known)
         self.newest_matched_ms = list(state["newest_matched_ms"])

@@ -21,9 +21,9 @@ from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Lette
 
 REACH = 10_000
 """Offsets of its partition that an event may have moved beyond a scope to count as reordered."""
-STRAYS_LIMIT = 1000
+UNPAIRED_LIMIT = 1000
 """Leftovers remembered on each side: enough for events that move, bounded in a flood."""
-STRAYS_BYTES = 16 * 2**20
+UNPAIRED_BYTES = 16 * 2**20
 """The same in bytes: 16 KB for each of them, so it limits only large records."""
 
 
@@ -55,7 +55,7 @@ S = TypeVar("S")
 
 class _Kept(NamedTuple, Generic[S]):
     keys: Lookups
-    stray: S
+    leftover: S
 
 
 class Unpaired(Generic[S]):
@@ -66,7 +66,7 @@ class Unpaired(Generic[S]):
     """
 
     def __init__(
-        self, weigh: Callable[[S], int], limit: int = STRAYS_LIMIT, limit_bytes: int = STRAYS_BYTES
+        self, weigh: Callable[[S], int], limit: int = UNPAIRED_LIMIT, limit_bytes: int = UNPAIRED_BYTES
     ) -> None:
         self._weigh, self._limit, self._limit_bytes = weigh, limit, limit_bytes
         self._bytes = [0, 0]
@@ -76,16 +76,16 @@ class Unpaired(Generic[S]):
         self._serial = 0
         self._changed = False
 
-    def note(self, side: Side, keys: Lookups, stray: S) -> None:
+    def note(self, side: Side, keys: Lookups, leftover: S) -> None:
         """Remember a leftover of a side."""
         self._changed = True
         serial = self._serial = self._serial + 1
         kept = self._kept[side]
-        kept[serial] = _Kept(keys, stray)
+        kept[serial] = _Kept(keys, leftover)
         self._by_letter[side].setdefault(keys.letter, deque()).append(serial)
         if keys.identity is not None:
             self._by_identity[side].setdefault(keys.identity, deque()).append(serial)
-        self._bytes[side] += self._weigh(stray)
+        self._bytes[side] += self._weigh(leftover)
         while len(kept) > self._limit or (kept and self._bytes[side] > self._limit_bytes):
             self._take(side, next(iter(kept)))
 
@@ -101,28 +101,28 @@ class Unpaired(Generic[S]):
 
     def _claim(self, side: Side, serials: Iterable[int], fits: Callable[[S], bool]) -> S | None:
         kept = self._kept[side]
-        serial = next((serial for serial in serials if fits(kept[serial].stray)), None)
+        serial = next((serial for serial in serials if fits(kept[serial].leftover)), None)
         return None if serial is None else self._take(side, serial)
 
     def _take(self, side: Side, serial: int) -> S:
         self._changed = True
-        keys, stray = self._kept[side].pop(serial)
-        self._bytes[side] -= self._weigh(stray)
+        keys, leftover = self._kept[side].pop(serial)
+        self._bytes[side] -= self._weigh(leftover)
         _forget(self._by_letter[side], keys.letter, serial)
         if keys.identity is not None:
             _forget(self._by_identity[side], keys.identity, serial)
-        return stray
+        return leftover
 
     def take(self, side: Side, done: Callable[[S], bool]) -> list[S]:
         """Take the leftovers of a side that are done, oldest first."""
-        serials = [serial for serial, kept in self._kept[side].items() if done(kept.stray)]
+        serials = [serial for serial, kept in self._kept[side].items() if done(kept.leftover)]
         return [self._take(side, serial) for serial in serials]
 
     def amend(self, known: Callable[[S], S]) -> None:
         """Replace each leftover by its updated value, `known` of it. Complexity: O(limit)."""
         for kept in self._kept:
-            for serial, (keys, stray) in kept.items():
-                kept[serial] = _Kept(keys, known(stray))
+            for serial, (keys, leftover) in kept.items():
+                kept[serial] = _Kept(keys, known(leftover))
         self._changed = True
 
     def take_changed(self) -> bool:
@@ -132,7 +132,7 @@ class Unpaired(Generic[S]):
 
     def all(self, side: Side) -> Iterator[S]:
         """The leftovers of a side, oldest first."""
-        return (kept.stray for kept in self._kept[side].values())
+        return (kept.leftover for kept in self._kept[side].values())
 
     def __len__(self) -> int:
         return len(self._kept[0]) + len(self._kept[1])

@@ -26,7 +26,7 @@ SAVED = 10_000
 """The latest are remembered over a restart, each by 64 bits: two collide once in many lifetimes."""
 
 
-class Stray(NamedTuple):
+class Displaced(NamedTuple):
     """An event in another partition than its class: its index in the run, and the partition of its class."""
 
     place: int
@@ -41,7 +41,7 @@ class KeyPartitions:
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
 
-    def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
+    def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[Displaced]:
         """The sampled events of a partition whose class was in another one before.
 
         Complexity: O(n / `SAMPLE`).
@@ -58,7 +58,7 @@ class KeyPartitions:
             home = home_of.setdefault(kept_together, partition)
             if home != partition:
                 home_of[kept_together] = partition
-                yield Stray(place, home)
+                yield Displaced(place, home)
 
     def state(self) -> list[list[Any]]:
         """The partitions of the latest classes, for a restart."""
@@ -80,17 +80,17 @@ class PartitionWatch:
 
     def __init__(self, order: Order, *, keeps_partitions: bool = False) -> None:
         self.keeps_partitions = keeps_partitions
-        self.homes = KeyPartitions(order), KeyPartitions(order)
+        self.key_partitions = KeyPartitions(order), KeyPartitions(order)
 
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
         """The holes caused by the events of a run."""
-        for stray in self.homes[side].strays(run.forms, run.partition):
-            low, high = sorted((stray.home, run.partition))
+        for displaced in self.key_partitions[side].displaced(run.forms, run.partition):
+            low, high = sorted((displaced.home, run.partition))
             reason = (
                 f"events whose order counts stand in two partitions ({low} and {high}), "
                 "where Kafka keeps no order between them"
             )
-            yield Hole(reason, side, run.partition, run.offsets[stray.place])
+            yield Hole(reason, side, run.partition, run.offsets[displaced.place])
 
     def paired(self, pairs: Pairs) -> Hole | None:
         """The hole caused by a pair in partitions of different numbers. Complexity: 50 ns a pair.

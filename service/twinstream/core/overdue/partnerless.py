@@ -31,9 +31,9 @@ class Partnerless:
     """
 
     def __init__(
-        self, rules: Rules, differences: Differences, index: Index, aside: OpenScopes, hooks: Hooks
+        self, rules: Rules, differences: Differences, index: Index, open_scopes: OpenScopes, hooks: Hooks
     ) -> None:
-        self._rules, self._index, self._aside, self._hooks = rules, index, aside, hooks
+        self._rules, self._index, self._open_scopes, self._hooks = rules, index, open_scopes, hooks
         self._differences, self._certainty = differences, differences.certainty
         self._is_copy = differences.ledger.is_copy
         self.at_end = [0, 0]
@@ -72,7 +72,7 @@ class Partnerless:
 
     def settle_rest(self, moment: int) -> None:
         """Settle all unmatched events, scopes included, as of a moment; both sides have ended."""
-        self._count(list(self._aside.settle_rest(self._index)))
+        self._count(list(self._open_scopes.settle_rest(self._index)))
         rest = self._waiting(Side.LEFT), self._waiting(Side.RIGHT)
         self._count(self._settle(rest, moment, self._is_checked_at_an_end))
         self._differences.settle_disputed()

@@ -42,7 +42,7 @@ class Surveyor:
 
     ledger: Ledger
     differences: Differences
-    aside: OpenScopes
+    open_scopes: OpenScopes
     judge: Judge
     clock: OverdueClock
     partnerless: Partnerless
@@ -69,7 +69,7 @@ class Surveyor:
     def _look(self, reading: Reading) -> Survey:
         self.settle()
         counts = reading.gapless and not self.differences.halted
-        self.aside.note_passed(self.judge.passed_scopes(reading._replace(gapless=counts)))
+        self.open_scopes.note_passed(self.judge.passed_scopes(reading._replace(gapless=counts)))
         self.ledger.trim()
         held = [self.ledger.held.of(side) for side in Side]
         return Survey(
@@ -80,7 +80,7 @@ class Surveyor:
 
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
-        self.aside.drop()
+        self.open_scopes.drop()
         self.ledger.held.settle()
 
     def oldest(self, side: Side, reading: Reading, limit: int) -> Iterator[tuple[Event, bool]]:

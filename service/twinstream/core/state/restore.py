@@ -24,7 +24,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.certainty.restore(state, proven_at)
     comparison.differences.restore(state, reader)
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
-    for homes, known in zip(comparison.watch.homes, state.get("homes", ()), strict=False):
+    for homes, known in zip(comparison.watch.key_partitions, state.get("homes", ()), strict=False):
         homes.restore(known)
     comparison.clocks.restore(state)
     if comparison.bags is not None and state.get("bags"):
@@ -46,7 +46,7 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])
         comparison.copies[side].restore(apart, held[side])
-    comparison.aside.restore(state["scopes"], comparison.index, held, reader)
+    comparison.open_scopes.restore(state["scopes"], comparison.index, held, reader)
 
 
 def _restore_waiting(

@@ -96,12 +96,12 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.ending.disputed_at],
         "overflowing": comparison.overflowing,
-        "homes": [homes.state() for homes in comparison.watch.homes] if whole else [],
+        "homes": [homes.state() for homes in comparison.watch.key_partitions] if whole else [],
         **comparison.clocks.state(),
         "bags": {} if bags is None else bags.state(whole=whole),
         "copies": [copies.state() for copies in comparison.copies],
         "chains": [_chains(comparison, side) for side in Side],
-        "scopes": comparison.aside.state(),
+        "scopes": comparison.open_scopes.state(),
     }
 
 

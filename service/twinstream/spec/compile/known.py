@@ -9,6 +9,7 @@ from typing import Any
 
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference
+from twinstream.core.events import FORM, RECORD
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.routes import condition
@@ -70,7 +71,9 @@ class _Coverage:
         if finding.kind not in self._kinds:
             return False
         events = [event for event in (finding.left, finding.right) if event is not None]
-        return self._where is None or all(self._where(self._codec.decode(event[0][3])) for event in events)
+        return self._where is None or all(
+            self._where(self._codec.decode(event[FORM][RECORD])) for event in events
+        )
 
     def _only_these_differ(self, finding: Finding) -> bool:
         left, right = finding.left, finding.right

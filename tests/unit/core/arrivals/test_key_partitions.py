@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals import key_partitions as homes
-from twinstream.core.arrivals.key_partitions import SAMPLE, KeyPartitions, Stray
+from twinstream.core.arrivals.key_partitions import SAMPLE, Displaced, KeyPartitions
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Lanes
 
@@ -14,35 +14,35 @@ def forms(*lanes: object) -> list[Form]:
 
 def test_one_barrier_for_all_keeps_everything_in_one_partition() -> None:
     watched = KeyPartitions(Epochs(Lanes()))
-    assert list(watched.strays(forms("a"), 0)) == []
-    assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]
+    assert list(watched.displaced(forms("a"), 0)) == []
+    assert list(watched.displaced(forms("b"), 1)) == [Displaced(0, 0)]
 
 
 def test_barriers_with_copies_leave_each_key_its_partition() -> None:
     watched = KeyPartitions(Epochs(Lanes(), copies=True))
-    assert list(watched.strays(forms("a"), 0)) == []
-    assert list(watched.strays(forms(BARRIER), 1)) == []
-    assert list(watched.strays(forms("b"), 1)) == []
-    assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
+    assert list(watched.displaced(forms("a"), 0)) == []
+    assert list(watched.displaced(forms(BARRIER), 1)) == []
+    assert list(watched.displaced(forms("b"), 1)) == []
+    assert list(watched.displaced(forms("a"), 1)) == [Displaced(0, 0)]
 
 
 def test_a_key_that_has_moved_is_at_home_where_it_stood_last() -> None:
     watched = KeyPartitions(Lanes())
-    found = [list(watched.strays(forms("a"), partition)) for partition in (0, 1, 1, 0)]
-    assert found == [[], [Stray(0, 0)], [], [Stray(0, 1)]]
+    found = [list(watched.displaced(forms("a"), partition)) for partition in (0, 1, 1, 0)]
+    assert found == [[], [Displaced(0, 0)], [], [Displaced(0, 1)]]
 
 
 def test_what_may_stand_anywhere_hides_nothing_behind_it() -> None:
     watched = KeyPartitions(Lanes())
-    assert list(watched.strays(forms("a"), 0)) == []
-    assert list(watched.strays(forms(*[b"b"] * SAMPLE, "a"), 1)) == [Stray(SAMPLE, 0)]
+    assert list(watched.displaced(forms("a"), 0)) == []
+    assert list(watched.displaced(forms(*[b"b"] * SAMPLE, "a"), 1)) == [Displaced(SAMPLE, 0)]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "LIMIT", 3)
     watched = KeyPartitions(Lanes())
     for lane in range(20):
-        assert list(watched.strays(forms(lane), 0)) == []
+        assert list(watched.displaced(forms(lane), 0)) == []
     assert len(watched._home_of) <= 4
 
 
@@ -50,12 +50,12 @@ def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.
     monkeypatch.setattr(homes, "SAVED", 2)
     watched = KeyPartitions(Lanes())
     for lane in ("a", "b", ("c", 7)):
-        list(watched.strays(forms(lane), 0))
+        list(watched.displaced(forms(lane), 0))
     for _ in range(2):
         saved = watched.state()
         watched = KeyPartitions(Lanes())
         watched.restore(saved)
-    assert list(watched.strays(forms("a"), 1)) == [], "it is forgotten"
-    assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]
-    assert list(watched.strays(forms(("c", 7)), 0)) == []
-    assert list(watched.strays(forms(("c", 7)), 1)) == [Stray(0, 0)]
+    assert list(watched.displaced(forms("a"), 1)) == [], "it is forgotten"
+    assert list(watched.displaced(forms("b"), 1)) == [Displaced(0, 0)]
+    assert list(watched.displaced(forms(("c", 7)), 0)) == []
+    assert list(watched.displaced(forms(("c", 7)), 1)) == [Displaced(0, 0)]

@@ -387,7 +387,7 @@ def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_and_what_complet
     if restarts:
         reader.restart()
     reader.read(RIGHT, [value("2/y/0.0", 1)])
-    strays = [stray for side in Side for stray in reader.comparison.differences.strays.all(side)]
+    strays = [stray for side in Side for stray in reader.comparison.differences.unpaired.all(side)]
     assert [stray.divergence.tainted for stray in strays] == [True]
     assert reader.comparison.take_tainted() == [found.number]
     assert not reader.comparison.is_held

@@ -74,7 +74,7 @@ def test_where_everything_differs_what_is_spent_on_explanations_follows_the_even
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     driver = Driver(spec("{per_key: [k]}"))
-    aside, costs = driver.comparison.aside, []
+    aside, costs = driver.comparison.open_scopes, []
     explain = aside.explain
 
     def noted(scope: Scope, *, whole: bool, lengths: Lengths | None = None) -> Explanation:
