@@ -21,7 +21,7 @@ from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
 from twinstream.spec.file.source import SourceText, file_bytes, read_source
-from twinstream.spec.file.values import Location, dotted, given
+from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
 
 
@@ -86,7 +86,7 @@ def _checked(source: SourceText) -> Spec:
     except ValidationError as error:
         raise _violation(min(error.errors(), key=_urgency), source) from None
     for breach in breaches(spec):
-        raise source.error(breach.at, breach.key, breach.problem)
+        raise source.error(breach.at, breach.problem, breach.key)
     return spec
 
 
@@ -102,7 +102,7 @@ def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
                 problem = (
                     f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
                 )
-                raise source.error((*at, "schema_file"), dotted((*at, "schema_file")), problem)
+                raise source.error((*at, "schema_file"), problem)
             reduce(dict.__getitem__, at, source.data)["schema_file"] = str(path)
     return Spec.model_validate(source.data)
 
@@ -111,11 +111,10 @@ def _call(spec: Spec, source: SourceText) -> None:
     """Find the functions of the order now, while the place that names them is known."""
     for node in nodes(spec.order, spec.compared_kinds):
         if isinstance(node.order, CallableOrder):
-            at = (*node.at, "callable")
             try:
                 find(node.order.callable, spec.name)
             except SpecError as error:
-                raise source.error(at, dotted(at), error.problem) from None
+                raise source.error((*node.at, "callable"), error.problem) from None
 
 
 # -- violations of the shape -------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def _violation(error: ErrorDetails, source: SourceText) -> SpecError:
         text = error["msg"].removeprefix("Value error, ")
     else:
         text = f"{_wanted(error, at)}, but {given(error['input'])} was given"
-    return source.error(at, dotted(at), text)
+    return source.error(at, text)
 
 
 def _location(found: Location) -> Location:

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.refusals import recorded
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.lint import OPERATIONS, costs, lint
-from twinstream.spec.lint.sharding import Division, division
+from twinstream.spec.lint.relations import scope_fields, when
 from twinstream.spec.load import loads
 
 TODAY = date(2026, 5, 1)
@@ -47,46 +49,30 @@ def test_kinds_that_are_left_out_are_not_in_the_matrix() -> None:
     assert report.matrix == (("b", "b", "always"),)
 
 
-STEPS: list[tuple[Any, dict[str, list[str]]]] = [
-    ("unordered", {"a": ["bag"], "b": ["bag"]}),
-    ("total", {"a": ["queue"]}),
-    ({"per_key": ["k"]}, {"a": ["queue"]}),
-    ({"barrier": ["a"], "inner": "unordered"}, {"a": ["barrier"], "b": ["epoch", "bag"]}),
-    (
-        {"by_key": ["k"], "inner": {"barrier": ["a"], "inner": "total"}},
-        {"a": ["key", "barrier"], "b": ["key", "epoch", "queue"]},
-    ),
-    (
-        {
-            "parallel": {
-                "x": {"kinds": ["a"], "order": {"callable": "os.path:samefile"}},
-                "y": {"kinds": ["b", "c"], "order": "total"},
-            }
-        },
-        {"a": ["branch", "function"], "b": ["branch", "queue"]},
-    ),
-    ({"dependent": [["a", "a"], ["b", "b"]]}, {"a": ["queue"], "b": ["queue"], "c": ["bag"]}),
-    (
-        {
-            "dependent": [
-                ["a", "b"],
-                {"pair": ["b", "c"], "same": ["k"]},
-                {"pair": ["c", "c"], "within": {"field": "ts", "less_than": 1}},
-            ]
-        },
-        {"a": ["rules", "rule"], "b": ["rules", "rule", "rule"], "c": ["rules", "rule", "rule with times"]},
-    ),
-]
+def told(spec: Spec) -> list[str]:
+    """What the report says of an order, and the key of each kind."""
+    report = lint(spec, TODAY)
+    keys = {kind: ", ".join(scope_fields(spec.order, kind)) for kind in report.kinds}
+    steps = {
+        cost.kind: [f"{times} × {name}" if times > 1 else name for name, times in cost.steps]
+        for cost in report.costs
+    }
+    return [
+        f"order: {report.order}",
+        *(f"{pair.first} and {pair.second}: {pair.when}" for pair in report.matrix if pair.when != "never"),
+        *(f"key of {kind}: {fields}" for kind, fields in keys.items() if fields),
+        *(f"index for {kind}: {', '.join(names)}" for kind, names in steps.items()),
+        f"division: {report.division.text}",
+    ]
 
 
-@pytest.mark.parametrize(("order", "expected"), STEPS, ids=lambda value: str(value)[:40])
-def test_the_steps_are_those_of_the_index_that_the_service_builds(
-    order: Any, expected: dict[str, list[str]]
-) -> None:
-    found = {cost.kind: cost for cost in costs(spec(order))}
-    for kind, operations in expected.items():
-        steps = [step.operation for step in found[kind].steps for _ in range(step.times)]
-        assert steps == operations
+RECORDED = recorded([Path(__file__).with_name("orders.txt")])
+
+
+@pytest.mark.parametrize("claim", RECORDED)
+def test_an_order_amounts_to_what_stands_beside_it(claim: str) -> None:
+    text, said, _ = RECORDED[claim]
+    assert told(loads(text)) == said.splitlines()
 
 
 def test_what_a_function_costs_is_no_number() -> None:
@@ -98,32 +84,6 @@ def test_fields_inside_each_other_cost_what_they_cost() -> None:
     assert [cost.kind for cost in costs(spec(order, "ab"))] == ["a", "b"]
 
 
-DIVISIONS: list[tuple[Any, bool]] = [
-    ("unordered", True),
-    ("total", False),
-    ({"per_key": ["k", "m"]}, True),
-    ({"by_key": ["k"], "inner": {"barrier": "a", "inner": "total"}}, True),
-    ({"barrier": "a", "inner": {"per_key": ["k"]}}, False),
-    ({"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}, True),
-    ({"barrier": "a", "inner": "total", "copies": "per_partition"}, False),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k", "m"]}, {"pair": ["b", "b"], "same": ["m"]}]}, True),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, {"pair": ["b", "b"], "same": ["m"]}]}, False),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, ["b", "b"]]}, False),
-    ({"callable": "os.path:samefile"}, False),
-    (
-        {"parallel": {"x": {"kinds": ["a"], "order": "unordered"},
-                      "y": {"kinds": ["b", "c"], "order": {"per_key": ["k"]}}}},
-        True,
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("order", "possible"), DIVISIONS, ids=lambda value: str(value)[:40])
-def test_work_is_divided_where_no_event_depends_on_one_of_another_part(order: Any, possible: bool) -> None:
-    found = division(spec(order, co_partitioned=True))
-    if possible:
-        assert found == Division(True, "by partition (`serve --shards N`), as `co_partitioned` says")
-    else:
-        assert found == Division(
-            False, "not at all: events of all keys and partitions can depend on each other"
-        )
+def test_a_condition_names_the_kinds_as_they_are_asked_for() -> None:
+    order = spec({"dependent": [{"pair": ["a", "b"], "same": [{"first": "k", "second": "m"}]}]}).order
+    assert (when(order, "a", "b"), when(order, "b", "a")) == ("a.k = b.m", "b.m = a.k")

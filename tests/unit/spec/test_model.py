@@ -44,31 +44,6 @@ def spec(order: str = "total", more: str = "") -> Spec:
 
 
 @pytest.mark.parametrize(
-    ("order", "text"),
-    [
-        ("unordered", "in any order"),
-        ("total", "in one order"),
-        ("{per_key: [taxi, region]}", "in order per taxi, region"),
-        ("{by_key: [region], inner: unordered}", "in any order, for each region"),
-        (
-            "{barrier: end_of_day, inner: {per_key: [taxi]}}",
-            "in order per taxi between equal end_of_day barriers",
-        ),
-        (
-            "{barrier: [end_of_day, gps], inner: {by_key: [region], inner: total}}",
-            "in one order, for each region, between equal end_of_day or gps barriers",
-        ),
-        (PARALLEL, "with gps in order per taxi and ride in any order and end_of_day in one order"),
-        ("{dependent: [[ride, ride]]}", "by one rule of order"),
-        ("{dependent: [[ride, ride], [gps, '*']]}", "by 2 rules of order"),
-        ("{callable: 'ads.order:same_taxi'}", "in the order that ads.order:same_taxi asks for"),
-    ],
-)
-def test_an_order_is_told_in_words(order: str, text: str) -> None:
-    assert spec(order).order_text == text
-
-
-@pytest.mark.parametrize(
     ("order", "fields"),
     [
         ("total", ()),

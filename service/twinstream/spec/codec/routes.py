@@ -396,25 +396,17 @@ def _key(rule: _Rule, role: int) -> Project:
 
 def _timed(path: Path, within: Time | None, role: int, key: Project) -> Project:
     """The key of an event in a rule about times. The first role of `before` opposes later events."""
-    time_at = _time(path)
 
     def timed(value: Any) -> RuleTime:
-        time = time_at(value)
+        member = read(value, path)
+        if member is ABSENT:
+            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
+        try:
+            time = exact_time(member)
+        except DecodeError as error:
+            raise DecodeError(f"field `{_shown(path)}`, a time that the order needs: {error}") from None
         if within is not None:
             return RuleTime(key(value), time, time - within, time + within)
         return RuleTime(key(value), time, *((time, None) if role == 0 else (None, time)))
 
     return timed
-
-
-def _time(path: Path) -> Callable[[Any], Time]:
-    def time(value: Any) -> Time:
-        member = read(value, path)
-        if member is ABSENT:
-            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
-        try:
-            return exact_time(member)
-        except DecodeError as error:
-            raise DecodeError(f"field `{_shown(path)}`, a time that the order needs: {error}") from None
-
-    return time

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from twinstream.errors import SpecError
-from twinstream.spec.file.values import Location
+from twinstream.spec.file.values import Location, dotted
 
 
 class SourceText(NamedTuple):
@@ -26,9 +26,9 @@ class SourceText(NamedTuple):
     data: Any
     lines: dict[Location, int]
 
-    def error(self, at: Location, key: str, problem: str) -> SpecError:
-        """The error for a place in the file."""
-        return SpecError(self.file, self._line(at), key, problem)
+    def error(self, at: Location, problem: str, key: str | None = None) -> SpecError:
+        """The error for a place in the file; the place names the key, unless one is given."""
+        return SpecError(self.file, self._line(at), dotted(at) if key is None else key, problem)
 
     def _line(self, at: Location) -> int | None:
         """The line of a place, or of the nearest place around it that the file has."""

@@ -16,7 +16,7 @@ from itertools import chain
 
 from twinstream.core.events import Side
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.orders import EVERY, Barrier, nodes, reads
+from twinstream.spec.file.orders import EVERY, Barrier
 from twinstream.spec.file.paths import nested, parse_path, repeated
 from twinstream.spec.file.values import Breach, Location, nearest
 from twinstream.spec.laws.equality import equality_laws, equality_paths
@@ -160,11 +160,9 @@ def _fields_of_values(spec: Spec) -> Iterator[Breach]:
 def _lists(spec: Spec) -> Iterator[Breach]:
     """No list names a field twice, or a field inside another, except arrays in the elements of arrays."""
     lists = _value_fields(spec)
-    lists["identity",] = spec.identity or []
-    for node in nodes(spec.order, spec.compared_kinds):
-        for read in reads(node):
-            if isinstance(read.at[-1], int):
-                lists.setdefault(read.at[:-1], []).append(read.field)
+    for decision in spec.decisions:
+        if isinstance(decision.at[-1], int):
+            lists.setdefault(decision.at[:-1], []).append(decision.field)
     for at, fields in lists.items():
         found = repeated(fields) if at[-1] in {"where", "unordered", "sets", "maps"} else nested(fields)
         if found:
