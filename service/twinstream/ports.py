@@ -381,11 +381,14 @@ class StatusRelay(Protocol):
         ...
 
     def ask(self, request: bytes) -> str | None:
-        """Leave a request for the owner, which expires, and return its ticket; None if another one waits."""
+        """Leave a request for the owner, and return its ticket; None if another one waits.
+
+        It expires within seconds unless `answered` is called.
+        """
         ...
 
     def answered(self, ticket: str) -> bytes | None:
-        """The outcome of a request, if there is one."""
+        """The outcome of a request, if there is one; else the request is prolonged."""
         ...
 
     def withdraw(self, ticket: str) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.contract.conftest import OpenShelf
+from twinstream.adapters.redis import relay as redis_relay
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.errors import StoreError
@@ -154,6 +155,19 @@ def test_a_request_is_withdrawn_only_while_it_waits(owner: Party) -> None:
     assert not owner.relay.withdraw(one)
     assert owner.relay.take() == (two, b"two")
     assert not owner.relay.withdraw(two)
+
+
+def test_a_request_lasts_for_as_long_as_its_outcome_is_looked_for(
+    owner: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_relay, "REQUEST_MS", 1_000)
+    asked = owner.relay.ask(b"one")
+    assert asked is not None
+    for _ in range(3):
+        time.sleep(0.4)
+        assert owner.relay.answered("another") is None
+        assert owner.relay.answered(asked) is None
+    assert owner.relay.take() == (asked, b"one")
 
 
 def test_an_outcome_is_found_by_its_ticket_and_is_not_that_of_the_same_request_made_again(

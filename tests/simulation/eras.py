@@ -53,6 +53,7 @@ class Eras:
         """The store has lost something, and knows of so many now."""
         self.stored = resets
         self.heard_of.clear()
+        self._refused.clear()  # A request may be back for some seconds.
 
     def loaded(self, token: str, resets: int) -> None:
         """A process has loaded what is stored, which knew of so many at least."""

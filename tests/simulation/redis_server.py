@@ -74,6 +74,13 @@ class SimulatedRedis:
         self.data[key] = (value, ends)
         return "OK"
 
+    def _pexpire(self, key: bytes, lasting: bytes) -> int:
+        value = self._held(key)
+        if value is None:
+            return 0
+        self.data[key] = (value, self._now() + int(lasting) / 1000)
+        return 1
+
     def _setnx(self, key: bytes, value: bytes) -> int:
         if self._get(key) is not None:
             return 0

@@ -25,7 +25,7 @@ NAMES = {
     if name.isupper() and not name.startswith("_") and isinstance(text, str)
 }
 """What the scripts are called."""
-RELAYED = {"tell", "take"}
+RELAYED = {"tell", "take", "answered"}
 """Writes that come so often that a fail-over which forgot some of them alone would be of no interest."""
 KEPT = 60
 AWAY_SECONDS = 2.0

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -25,6 +26,8 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import StoreError
 from twinstream.matcher.worker import Worker
+from twinstream.observing import ANSWER_SECONDS
+from twinstream.ports import StatusRelay
 from twinstream.processes.shards import ShardStore
 
 SETTLED_WITHIN_SECONDS = 150.0
@@ -182,8 +185,19 @@ class World:
         topics = anew.Topics(written, stay=not self._created_anew, whole=self._whole)
         request = self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics))
         shelf = self.shelf("somebody", lambda *command: self.server.execute("somebody", *command))
+        relay, ticket = shelf.relay(Shard(0, self.given.shards)), None
         with suppress(StoreError):
-            shelf.relay(Shard(0, self.given.shards)).ask(request.model_dump_json().encode())
+            ticket = relay.ask(request.model_dump_json().encode())
+        if ticket is not None:
+            self._look_for_outcome(relay, ticket, self.scheduler.now + ANSWER_SECONDS)
+
+    def _look_for_outcome(self, relay: StatusRelay, ticket: str, until: float) -> None:
+        """What somebody does who has asked for a reset."""
+        waits, over = self.server.away, self.scheduler.now >= until
+        with suppress(StoreError):
+            waits = waits or not (relay.withdraw(ticket) if over else relay.answered(ticket))
+        if waits and not over:
+            self.at(1.0, partial(self._look_for_outcome, relay, ticket, until))
 
     # -- what goes wrong -----------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ is read together with the time, on the server that holds the keys: the clock tha
 
 There is one request at a time. The owner takes it, which removes it, so it is never executed twice. If the
 owner ends between taking and answering, the outcome stays unknown. An asker who waited in vain withdraws the
-request: if it is still there, nobody has begun it.
+request: if it is still there, nobody has begun it. A request that a fail-over brings back ends by itself, as
+nobody prolongs it any more.
 
 The owner uses a separate connection that waits only for a fraction of a second, and pauses after a failure: a
 Redis that hangs must not stop matching for the sake of others.
@@ -28,8 +29,8 @@ from twinstream.ports import Asked, Heard
 
 BULLETIN_MS = 30_000
 """Three leases."""
-REQUEST_MS, ANSWER_MS = 35_000, 60_000
-"""Longer than anybody waits. A withdrawn request that a fail-over brings back ends soon."""
+REQUEST_MS, ANSWER_MS = 5_000, 60_000
+"""A request lasts for as long as its asker looks for the outcome, several times a second."""
 PAUSE_SECONDS = 5.0
 """After a failure others get nothing for so long: at most 4% of the owner's time goes into waiting."""
 
@@ -68,6 +69,14 @@ if request then redis.call('DEL', KEYS[3]) end
 return request
 """
 )
+
+ANSWERED = """
+local answer = redis.call('GET', KEYS[1])
+if answer then return answer end
+local request = redis.call('GET', KEYS[2])
+if request and string.sub(request, 1, #ARGV[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+return false
+"""
 
 WITHDRAW = """
 local request = redis.call('GET', KEYS[1])
@@ -130,8 +139,9 @@ class RedisRelay:
         return ticket if self._connection.run(lambda: put(key, text, px=REQUEST_MS, nx=True)) else None
 
     def answered(self, ticket: str) -> bytes | None:
-        """The outcome of a request, if it is known."""
-        found: bytes | None = self._connection.run(self._connection.client.get, self._key(f"answer:{ticket}"))
+        """The outcome of a request, if it is known; else prolong the request."""
+        keys = [self._key(f"answer:{ticket}"), self._key("request")]
+        found: bytes | None = self._script(ANSWERED, keys, ticket.encode(), REQUEST_MS)
         return found
 
     def withdraw(self, ticket: str) -> bool:
@@ -143,7 +153,7 @@ class RedisRelay:
         self._line.close()
         self._connection.client.close()
 
-    def _script(self, script: str, keys: list[str], *arguments: bytes) -> Any:
+    def _script(self, script: str, keys: list[str], *arguments: bytes | int) -> Any:
         return self._connection.run(self._connection.client.register_script(script), keys, arguments)
 
     def _owned(self, *parts: str) -> list[str]:
