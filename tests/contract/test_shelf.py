@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
+from tests.support.stack import Closing
 from twinstream.adapters.memory import MemoryShelf
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.core.arrivals.sharding import WHOLE, Shard
@@ -24,26 +25,15 @@ Open = Callable[[str], Shelf]
 
 
 @pytest.fixture(params=["memory", "simulated", *REAL])
-def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
+def open_shelf(request: pytest.FixtureRequest, closing: Closing) -> Open:
     name = f"shelf-{uuid.uuid4().hex[:8]}"
-    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic, time.time)
-    opened: list[Shelf] = []
-
-    def from_redis(token: str) -> Shelf:
-        opened.append(RedisShelf(request.getfixturevalue(ADDRESS[request.param]), name, token))
-        return opened[-1]
-
-    def from_simulation(token: str) -> Shelf:
-        return SimulatedShelf(server.execute, name, token)
-
-    yield {
-        "memory": memory.owned_by,
-        "simulated": from_simulation,
-        "redis": from_redis,
-        "cluster": from_redis,
-    }[request.param]
-    for shelf in opened:
-        shelf.close()
+    if request.param == "memory":
+        return MemoryShelf().owned_by
+    if request.param == "simulated":
+        server = SimulatedRedis(time.monotonic, time.time)
+        return lambda token: SimulatedShelf(server.execute, name, token)
+    address = request.getfixturevalue(ADDRESS[request.param])
+    return lambda token: closing(RedisShelf(address, name, token))
 
 
 def test_the_number_of_shards_is_that_of_the_first_who_begins(open_shelf: Open) -> None:
@@ -65,8 +55,8 @@ def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) ->
     assert one.shards() == 3
 
 
-def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> None:
-    one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
+def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open, closing: Closing) -> None:
+    one, other = (closing(open_shelf(token).store(Shard(1, 2))) for token in "ab")
     assert one.acquire()
     one.save(Checkpoint(1, None, b"head", b"body", {}))
     other.seize()
@@ -77,32 +67,25 @@ def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> N
     assert one.load().head == b"another"
     other.release()
     assert one.acquire()
-    for store in (one, other):
-        store.close()
 
 
-def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: Open) -> None:
+def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: Open, closing: Closing) -> None:
     shelf = open_shelf("a")
     places = [WHOLE, Shard(0, 2), Shard(1, 2), Shard(0, 3)]
     for sequence, place in enumerate(places, 1):
-        store = shelf.store(place)
+        store = closing(shelf.store(place))
         assert store.acquire()
         store.save(Checkpoint(sequence, None, b"head", b"body", {}))
-        store.close()
-    found = [shelf.store(place) for place in places]
+    found = [closing(shelf.store(place)) for place in places]
     assert [store.load().sequence for store in found] == [1, 2, 3, 4]
-    for store in found:
-        store.close()
 
 
-def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
-    one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
+def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open, closing: Closing) -> None:
+    one, other = (closing(open_shelf(token).store(Shard(1, 2))) for token in "ab")
     assert one.acquire()
     assert not other.acquire()
     one.release()
     assert other.acquire()
-    for store in (one, other):
-        store.close()
 
 
 def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: Open) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
+from tests.support.stack import Closing
 from tests.support.statuses import NAME, Clocks, reset, status
 from tests.support.waiting import eventually
 from tests.support.workers import SPEC
@@ -26,18 +27,13 @@ REQUEST = ResetRequest(id="one", by="ann", reason="mended", address="here")
 
 
 @pytest.fixture
-def requests(redis_url: str) -> Iterator[RedisRequests]:
-    requests = RedisRequests(redis_url, NAME)
-    yield requests
-    requests.close()
+def requests(redis_url: str, closing: Closing) -> RedisRequests:
+    return closing(RedisRequests(redis_url, NAME))
 
 
 @pytest.fixture
-def owner(redis_url: str) -> Iterator[RedisStore]:
-    owner = RedisStore(redis_url, NAME, "owner")
-    assert owner.acquire()
-    yield owner
-    owner.close()
+def owner(redis_url: str, closing: Closing) -> None:
+    assert closing(RedisStore(redis_url, NAME, "owner")).acquire()
 
 
 Ask = Callable[..., Reset | ResetRefused]
@@ -74,26 +70,22 @@ def take(requests: RedisRequests) -> ResetRequest:
     return ResetRequest.model_validate_json(text)
 
 
-@pytest.mark.usefixtures("owner")
-def test_what_its_owner_answers_is_what_the_asker_hears(ask: Ask, requests: RedisRequests) -> None:
-    refused = ResetRefused(id="one", reason="no safe start")
+def answers(requests: RedisRequests, answer: Reset | ResetRefused) -> Callable[[], None]:
+    """The owner takes the request, and answers so."""
 
     def meanwhile() -> None:
         assert take(requests) == REQUEST
-        requests.answer("one", refused.model_dump_json().encode())
+        requests.answer("one", answer.model_dump_json().encode())
 
-    assert ask(meanwhile) == refused
+    return meanwhile
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_reset_that_took_effect_is_told_with_its_record(ask: Ask, requests: RedisRequests) -> None:
-    made = reset()
-
-    def meanwhile() -> None:
-        take(requests)
-        requests.answer("one", made.model_dump_json().encode())
-
-    assert ask(meanwhile) == made
+@pytest.mark.parametrize("answer", [ResetRefused(id="one", reason="no safe start"), reset()])
+def test_what_its_owner_answers_is_what_the_asker_hears(
+    ask: Ask, requests: RedisRequests, answer: Reset | ResetRefused
+) -> None:
+    assert ask(answers(requests, answer)) == answer
 
 
 def test_what_nobody_takes_is_taken_back_and_nothing_has_changed(ask: Ask, requests: RedisRequests) -> None:
@@ -112,19 +104,12 @@ def test_while_one_is_under_way_another_is_refused(ask: Ask, requests: RedisRequ
     assert ask() == ResetRefused(id="one", reason=UNDER_WAY)
 
 
-def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, redis_url: str) -> None:
-    owner = RedisStore(redis_url, f"{NAME}.of-2.0", "owner")
-    requests = RedisRequests(redis_url, f"{NAME}.of-2.0")
-    assert owner.acquire()
-    made = reset()
-
-    def meanwhile() -> None:
-        take(requests)
-        requests.answer("one", made.model_dump_json().encode())
-
-    assert ask(meanwhile, shards=2) == made
-    for opened in (owner, requests):
-        opened.close()
+def test_several_shards_are_asked_where_the_first_of_them_is_owned(
+    ask: Ask, redis_url: str, closing: Closing
+) -> None:
+    assert closing(RedisStore(redis_url, f"{NAME}.of-2.0", "owner")).acquire()
+    requests = closing(RedisRequests(redis_url, f"{NAME}.of-2.0"))
+    assert ask(answers(requests, reset()), shards=2) == reset()
 
 
 def test_where_matchers_share_it_by_another_number_it_is_refused(ask: Ask, requests: RedisRequests) -> None:

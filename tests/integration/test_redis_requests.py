@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
 from tests.support.redis_cluster import ADDRESS, REAL
+from tests.support.stack import Closing
 from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.errors import StoreError
@@ -26,19 +26,16 @@ def name() -> str:
 
 
 @pytest.fixture
-def requests(url: str, name: str) -> Iterator[RedisRequests]:
-    requests = RedisRequests(url, name)
-    yield requests
-    requests.close()
+def requests(url: str, name: str, closing: Closing) -> RedisRequests:
+    return closing(RedisRequests(url, name))
 
 
 @pytest.fixture
-def owner(url: str, name: str) -> Iterator[RedisStore]:
+def owner(url: str, name: str, closing: Closing) -> RedisStore:
     """The owner, whose token is `owner`."""
-    owner = RedisStore(url, name, "owner")
+    owner = closing(RedisStore(url, name, "owner"))
     assert owner.acquire()
-    yield owner
-    owner.close()
+    return owner
 
 
 def at_the_node(requests: RedisRequests) -> RedisRequests:
@@ -58,12 +55,11 @@ def test_the_owner_takes_a_request_once_and_nobody_else_does(requests: RedisRequ
 
 @pytest.mark.usefixtures("owner")
 def test_an_owner_that_has_asked_nobody_yet_finds_the_node_that_holds_a_request(
-    url: str, name: str, requests: RedisRequests
+    url: str, name: str, requests: RedisRequests, closing: Closing
 ) -> None:
     assert requests.put(b"begin")
-    other = RedisRequests(url, name)
+    other = closing(RedisRequests(url, name))
     assert (other.take("owner") or other.take("owner")) == b"begin"
-    other.close()
 
 
 def test_an_owner_whose_lease_has_ended_takes_nothing(requests: RedisRequests, owner: RedisStore) -> None:
