@@ -24,7 +24,7 @@ help:
 	@echo 'make test     what each change must pass, in minutes (ARGS="tests/unit -k gate": these tests of any tier)'
 	@echo 'make nightly  every test, with more seeds, examples and faults than each change has time for'
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
-	@echo 'make lint     ruff: rules and formatting; import-linter: which way imports go'
+	@echo 'make lint     ruff: rules and formatting; import-linter: which way imports go; the links of the documents'
 	@echo 'make types    mypy, strict'
 	@echo 'make pages    docs/openapi.json, the schema of comparison files and docs/modules.md, from the code'
 	@echo 'make screenshots  docs/images, taken of a running service in Chromium'
@@ -54,7 +54,7 @@ soak: .venv/.ready
 	@exec $(PY) -m tests.simulation --soak $(HOURS)
 
 lint: .venv/.ready
-	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports && $(PY) -m tests.docs
 
 types: .venv/.ready
 	@$(PY) -m mypy

@@ -5,6 +5,7 @@ from hypothesis import settings
 
 from tests.support.searching import PROFILE
 from tests.support.stack import (
+    closing,
     kafka,
     own_kafka,
     own_redis,
@@ -16,6 +17,7 @@ from tests.support.stack import (
 )
 
 __all__ = [
+    "closing",
     "kafka",
     "own_kafka",
     "own_redis",

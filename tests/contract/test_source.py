@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
+from tests.support.topics import KafkaTopics
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
@@ -25,6 +26,7 @@ Write = Callable[[Side, int, bytes | None, int], None]
 """Writes a record to the end of a partition of a side, with a timestamp in milliseconds."""
 Opened = tuple[Recalling, Write]
 PARTITIONS = 2
+HEADERS = [("a", b"1"), ("b", None)]
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
@@ -40,30 +42,59 @@ def _memory() -> Opened:
 
 
 def _kafka(request: pytest.FixtureRequest) -> Opened:
-    kafka: Kafka = request.getfixturevalue("kafka")
-    make: MakeTopic = request.getfixturevalue("topic")
-    topics = {side: make(partitions=PARTITIONS) for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers})
+    on_kafka = OnKafka(request.getfixturevalue("kafka"), request.getfixturevalue("topic"), PARTITIONS)
 
     def write(side: Side, partition: int, record: bytes | None, timestamp_ms: int) -> None:
-        producer.produce(topics[side], record, partition=partition, timestamp=timestamp_ms)
-        producer.flush()
+        on_kafka.write(record, side=side, partition=partition, timestamp=timestamp_ms)
 
-    return KafkaSource(kafka.brokers, "contract", topics, {}), write
+    return on_kafka.source(), write
+
+
+class OnKafka:
+    """Two new topics on real Kafka, a producer, and sources on them."""
+
+    def __init__(self, kafka: Kafka, make: MakeTopic, partitions: int, **config: Any) -> None:
+        self._brokers, self.opened = kafka.brokers, list[KafkaSource]()
+        self.topics = {side: make(partitions=partitions) for side in Side}
+        self.hand = KafkaTopics(kafka.brokers, self.topics)
+        self.producer = Producer({"bootstrap.servers": kafka.brokers, **config})
+
+    def write(self, *records: bytes | None, side: Side = Side.LEFT, **more: Any) -> None:
+        """Records for one side, the reference if it is not said."""
+        for record in records:
+            self.producer.produce(self.topics[side], record, **more)
+        self.producer.flush()
+
+    def source(self, settings: dict[str, str | int | bool] | None = None, **more: Any) -> KafkaSource:
+        self.opened.append(KafkaSource(self._brokers, "contract", self.topics, settings or {}, **more))
+        return self.opened[-1]
+
+
+@pytest.fixture
+def on_kafka(kafka: Kafka, topic: MakeTopic) -> Iterator[Callable[..., OnKafka]]:
+    """Makes topics of so many partitions, and closes all sources on them; `config` is the producer's."""
+    made: list[OnKafka] = []
+
+    def make(partitions: int = 1, **config: Any) -> OnKafka:
+        made.append(OnKafka(kafka, topic, partitions, **config))
+        return made[-1]
+
+    yield make
+    for source in [source for one in made for source in one.opened]:
+        source.close()
+
+
+Make = Callable[..., OnKafka]
 
 
 @pytest.mark.requires_kafka
-def test_a_whole_record_has_its_key_headers_time_and_partition(kafka: Kafka, topic: MakeTopic) -> None:
-    topics = {side: topic(partitions=PARTITIONS) for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers})
-    headers: list[tuple[str, str | bytes | None]] = [("a", b"1"), ("b", None)]
-    producer.produce(topics[Side.LEFT], b"{}", b"key", partition=1, timestamp=77, headers=headers)
-    producer.produce(topics[Side.LEFT], None, None, partition=1, timestamp=78)
-    producer.flush()
-    source = KafkaSource(kafka.brokers, "contract", topics, {}, whole_record)
+def test_a_whole_record_has_its_key_headers_time_and_partition(on_kafka: Make) -> None:
+    made = on_kafka(PARTITIONS)
+    made.write(b"{}", key=b"key", partition=1, timestamp=77, headers=HEADERS)
+    made.write(None, partition=1, timestamp=78)
+    source = made.source(read=whole_record)
     _begin(source)
     records = [record for batch in _read(source, Side.LEFT, 2) for record in batch.records]
-    source.close()
     assert [opened_envelope(record) for record in records if record is not None] == [
         Whole(1, 77, b"key", [["a", b"1"], ["b", None]], b"{}"),
         Whole(1, 78, None, [], None),
@@ -72,19 +103,15 @@ def test_a_whole_record_has_its_key_headers_time_and_partition(kafka: Kafka, top
 
 @pytest.mark.requires_kafka
 @pytest.mark.parametrize("asked", [True, False])
-def test_headers_come_where_they_are_asked_for(kafka: Kafka, topic: MakeTopic, asked: bool) -> None:
-    topics = {side: topic(partitions=PARTITIONS) for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers})
-    producer.produce(topics[Side.LEFT], b"{}", partition=0, headers=[("a", b"1"), ("b", None)])
-    producer.produce(topics[Side.LEFT], b"{}", partition=0)
-    producer.flush()
-    source = KafkaSource(kafka.brokers, "contract", topics, {}, headers=asked)
+def test_headers_come_where_they_are_asked_for(on_kafka: Make, asked: bool) -> None:
+    made = on_kafka()
+    made.write(b"{}", headers=HEADERS)
+    made.write(b"{}")
+    source = made.source(headers=asked)
     _begin(source)
     batches = _read(source, Side.LEFT, 2)
-    source.close()
     if asked:
-        found = [list(headers) for batch in batches for headers in batch.headers or ()]
-        assert found == [[("a", b"1"), ("b", None)], []]
+        assert [list(headers) for batch in batches for headers in batch.headers or ()] == [HEADERS, []]
     else:
         assert [batch.headers for batch in batches] == [None] * len(batches)
 
@@ -92,18 +119,15 @@ def test_headers_come_where_they_are_asked_for(kafka: Kafka, topic: MakeTopic, a
 @pytest.mark.requires_kafka
 @pytest.mark.parametrize("aborted", [False, True], ids=["committed", "aborted"])
 def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marker_of_a_transaction(
-    kafka: Kafka, topic: MakeTopic, aborted: bool
+    on_kafka: Make, aborted: bool
 ) -> None:
-    topics = {side: topic(partitions=1) for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers, "transactional.id": topics[Side.LEFT]})
-    producer.init_transactions(30)
+    made = on_kafka(**{"transactional.id": uuid.uuid4().hex})
+    made.producer.init_transactions(30)
     for fails in (False, aborted):
-        producer.begin_transaction()
-        for number in range(3):
-            producer.produce(topics[Side.LEFT], b"%d" % number)
-        producer.flush()
-        producer.abort_transaction(30) if fails else producer.commit_transaction(30)
-    source = KafkaSource(kafka.brokers, "contract", topics, {})
+        made.producer.begin_transaction()
+        made.write(b"0", b"1", b"2")
+        made.producer.abort_transaction(30) if fails else made.producer.commit_transaction(30)
+    source = made.source()
     _begin(source)
     count = 3 if aborted else 6
     last = _read(source, Side.LEFT, count)[-1].offsets[-1]
@@ -112,7 +136,6 @@ def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marke
         lambda: source.poll(Side.LEFT, 0.1) == [] and source.ends()[Side.LEFT] == {0: last + 1},
         what="the end is behind the last record",
     )
-    source.close()
 
 
 def _begin(source: Source) -> None:
@@ -198,11 +221,11 @@ def test_the_ends_are_known_once_everything_is_read(opened: Opened) -> None:
 
 
 @pytest.mark.requires_kafka
-def test_a_topic_that_does_not_exist_is_named(kafka: Kafka, topic: MakeTopic) -> None:
-    source = KafkaSource(kafka.brokers, "contract", {Side.LEFT: topic(), Side.RIGHT: "no-such-topic"}, {})
+def test_a_topic_that_does_not_exist_is_named(on_kafka: Make) -> None:
+    made = on_kafka()
+    made.topics[Side.RIGHT] = "no-such-topic"
     with pytest.raises(SourceError, match="topic no-such-topic"):
-        source.topics()
-    source.close()
+        made.source().topics()
 
 
 def test_a_wrong_librdkafka_property_is_named() -> None:
@@ -212,14 +235,11 @@ def test_a_wrong_librdkafka_property_is_named() -> None:
 
 
 @pytest.mark.requires_kafka
-def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, topic: MakeTopic) -> None:
-    topics = {side: topic() for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers})
-    for number in range(10):
-        producer.produce(topics[Side.LEFT], b"%d" % number)
-    producer.flush()
-    _delete_below(kafka, topics[Side.LEFT], 6)
-    source = KafkaSource(kafka.brokers, "contract", topics, {})
+def test_records_that_retention_took_are_a_gap_with_both_offsets(on_kafka: Make) -> None:
+    made = on_kafka()
+    made.write(*[b"x"] * 10)
+    made.hand.retain(Side.LEFT, 0, 6)
+    source = made.source()
     source.assign({Side.LEFT: {0: 2}, Side.RIGHT: {0: 0}})
     found = []
 
@@ -228,7 +248,6 @@ def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, t
         return sum(isinstance(item, Batch) for item in found) > 0
 
     eventually(read_on, what="records behind the gap")
-    source.close()
     assert found[0] == Gap(Side.LEFT, 0, 2, 6)
     assert list(found[1].offsets) == [6, 7, 8, 9]
 
@@ -236,15 +255,12 @@ def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, t
 @pytest.mark.requires_kafka
 @pytest.mark.parametrize("fetched_ahead", ["much", "little"])
 def test_of_records_deleted_while_they_are_read_each_comes_or_is_in_a_gap_in_order(
-    kafka: Kafka, topic: MakeTopic, fetched_ahead: str
+    on_kafka: Make, fetched_ahead: str
 ) -> None:
-    topics = {side: topic() for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers, "batch.num.messages": 100})
-    for number in range(8000):
-        producer.produce(topics[Side.LEFT], b"%d" % number)
-    producer.flush()
-    little: dict[str, str | int | bool] = {"queued.min.messages": 100, "fetch.message.max.bytes": 2000}
-    source = KafkaSource(kafka.brokers, "contract", topics, little if fetched_ahead == "little" else {})
+    made = on_kafka(**{"batch.num.messages": 100})
+    made.write(*(b"%d" % number for number in range(8000)))
+    little = {"queued.min.messages": 100, "fetch.message.max.bytes": 2000}
+    source = made.source(little if fetched_ahead == "little" else {})
     source.assign({Side.LEFT: {0: 0}, Side.RIGHT: {0: 0}})
     found: list[Batch | Gap] = []
 
@@ -253,9 +269,8 @@ def test_of_records_deleted_while_they_are_read_each_comes_or_is_in_a_gap_in_ord
         return bool(found) and _ends(found[-1])[1] >= offset
 
     eventually(lambda: reads_up_to(1), what="the first records")
-    _delete_below(kafka, topics[Side.LEFT], 7000)
+    made.hand.retain(Side.LEFT, 0, 7000)
     eventually(lambda: reads_up_to(8000), what="all that is left")
-    source.close()
     ends = [0, *(end for _, end in map(_ends, found))]
     assert [start for start, _ in map(_ends, found)] == ends[:-1]
     gaps = [item for item in found if isinstance(item, Gap)]
@@ -271,12 +286,6 @@ def _ends(item: Batch | Gap) -> tuple[int, int]:
     return item.offsets[0], item.offsets[-1] + 1
 
 
-def _delete_below(kafka: Kafka, topic: str, offset: int) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.brokers})
-    for deleted in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
-        deleted.result(timeout=10)
-
-
 def test_records_are_read_again_at_their_places_and_those_that_are_gone_are_named(opened: Opened) -> None:
     source, write = opened
     for number in range(4):
@@ -285,13 +294,7 @@ def test_records_are_read_again_at_their_places_and_those_that_are_gone_are_name
     write(Side.RIGHT, 0, None, 0)
     _begin(source)
     _read(source, Side.LEFT, 4)
-    wanted = [
-        (Side.LEFT, 1, 3),
-        (Side.LEFT, 1, 0),
-        (Side.RIGHT, 0, 0),
-        (Side.RIGHT, 0, 1),
-        (Side.RIGHT, 0, 7),
-    ]
+    wanted = [(Side.LEFT, 1, 3), (Side.LEFT, 1, 0), *((Side.RIGHT, 0, offset) for offset in (0, 1, 7))]
     found: dict[Place, bytes | None] = {}
 
     def all_read() -> bool:
@@ -315,9 +318,8 @@ def test_a_paused_partition_is_left_alone_and_read_on_from_where_it_was(opened: 
     assert not source.poll(Side.LEFT, 0.2)
     source.pause(Side.LEFT, [0])
     write(Side.LEFT, 0, b"4", 1)
-    assert [(batch.partition, list(batch.records)) for batch in _read(source, Side.LEFT, 2)] == [
-        (1, [b"1", b"3"])
-    ]
+    (second,) = _read(source, Side.LEFT, 2)
+    assert (second.partition, list(second.records)) == (1, [b"1", b"3"])
     source.pause(Side.LEFT, [])
     assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[b"4"]]
 
@@ -331,14 +333,12 @@ def test_a_pause_of_one_side_leaves_the_other_alone(opened: Opened) -> None:
 
 
 @pytest.mark.requires_kafka
-def test_pauses_lose_no_record_and_bring_none_twice(kafka: Kafka, topic: MakeTopic) -> None:
+def test_pauses_lose_no_record_and_bring_none_twice(on_kafka: Make) -> None:
     partitions, count = 5, 40_000
-    topics = {side: topic(partitions=partitions) for side in Side}
-    producer = Producer({"bootstrap.servers": kafka.brokers})
-    for number in range(count):
-        producer.produce(topics[Side.LEFT], b"%d" % number, partition=number % partitions)
-    producer.flush()
-    source = KafkaSource(kafka.brokers, "contract", topics, {"max.partition.fetch.bytes": 20_000})
+    made = on_kafka(partitions)
+    for partition in range(partitions):
+        made.write(*(b"%d" % number for number in range(count // partitions)), partition=partition)
+    source = made.source({"max.partition.fetch.bytes": 20_000})
     _begin(source)
     draw = random.Random(1)
     offsets: dict[int, list[int]] = {partition: [] for partition in range(partitions)}
@@ -352,13 +352,12 @@ def test_pauses_lose_no_record_and_bring_none_twice(kafka: Kafka, topic: MakeTop
         return sum(map(len, offsets.values())) >= count
 
     eventually(all_read, seconds=60, what="all is read")
-    source.close()
     assert all(read == list(range(count // partitions)) for read in offsets.values())
 
 
 @pytest.mark.requires_kafka
 def test_both_topics_are_known_before_any_of_them_is_assigned(
-    kafka: Kafka, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+    on_kafka: Make, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 
@@ -372,13 +371,10 @@ def test_both_topics_are_known_before_any_of_them_is_assigned(
             super().assign(places)
 
     monkeypatch.setattr("twinstream.adapters.kafka.source.Consumer", Noting)
-    names = [topic(partitions=PARTITIONS) for _ in Side]
-    source = KafkaSource(kafka.brokers, "contract", dict(zip(Side, names, strict=True)), {}, control=topic())
+    made = on_kafka(PARTITIONS)
+    source = made.source(control=topic())
     _begin(source)
     source.follow(None)
-    source.close()
-    assert asked[:4] == [
-        *(f"{name} is asked for" for name in names),
-        *(f"{name} is assigned" for name in names),
-    ]
+    names = made.topics.values()
+    assert asked[:4] == [f"{name} is {done}" for done in ("asked for", "assigned") for name in names]
     assert [line.split(" ", 1)[1] for line in asked[4:]] == ["is asked for", "is assigned"]

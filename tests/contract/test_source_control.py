@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
@@ -18,32 +17,43 @@ from twinstream.core.events import Side
 from twinstream.ports import Control, ControlEntry, Source
 from twinstream.spec.lint.topics import Topic
 
-Saying = tuple[Source, Callable[[bytes | None], None]]
+Say = Callable[[bytes | None], None]
+Saying = tuple[Source, Say]
 """A source with a control topic, and who writes to that."""
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
-def saying(request: pytest.FixtureRequest) -> Iterator[Saying]:
+def saying(request: pytest.FixtureRequest) -> Saying:
     if request.param == "memory":
         memory = MemorySource()
-        yield memory, memory.say
-        return
-    kafka: Kafka = request.getfixturevalue("kafka")
-    make: MakeTopic = request.getfixturevalue("topic")
-    control = make()
-    source = _source(kafka, make, control)
-    yield source, lambda record: _say(kafka, control, record)
-    source.close()
+        return memory, memory.say
+    on_kafka: OnKafka = request.getfixturevalue("on_kafka")
+    control = on_kafka.topic()
+    return on_kafka.source(control), on_kafka.say(control)
 
 
-def _source(kafka: Kafka, make: MakeTopic, control: str | None) -> KafkaSource:
-    return KafkaSource(kafka.brokers, "contract", {side: make() for side in Side}, {}, control=control)
+class OnKafka:
+    """Sources of two new topics each, and of a control topic, which are closed after the test."""
+
+    def __init__(self, kafka: Kafka, topic: MakeTopic) -> None:
+        self.kafka, self.topic, self.opened = kafka, topic, list[KafkaSource]()
+
+    def source(self, control: str | None, **more: Any) -> KafkaSource:
+        topics = {side: self.topic() for side in Side}
+        self.opened.append(KafkaSource(self.kafka.brokers, "contract", topics, {}, control=control, **more))
+        return self.opened[-1]
+
+    def say(self, control: str) -> Say:
+        """Writes to a control topic."""
+        hand = KafkaTopics(self.kafka.brokers, {Side.LEFT: control})
+        return lambda record: hand.append(Side.LEFT, 0, record)
 
 
-def _say(kafka: Kafka, control: str, record: bytes | None) -> None:
-    producer = Producer({"bootstrap.servers": kafka.brokers})
-    producer.produce(control, record)
-    producer.flush()
+@pytest.fixture
+def on_kafka(kafka: Kafka, topic: MakeTopic) -> Iterator[OnKafka]:
+    yield (made := OnKafka(kafka, topic))
+    for source in made.opened:
+        source.close()
 
 
 def _heard(source: Source, count: int) -> list[ControlEntry]:
@@ -110,38 +120,35 @@ def test_before_a_source_follows_nothing_is_said(saying: Saying) -> None:
 
 
 @pytest.mark.requires_kafka
-def test_a_source_without_a_control_topic_says_nothing(kafka: Kafka, topic: MakeTopic) -> None:
-    source = _source(kafka, topic, None)
+def test_a_source_without_a_control_topic_says_nothing(on_kafka: OnKafka) -> None:
+    source = on_kafka.source(None)
     source.follow(None)
     assert list(source.said()) == []
     source.topics()
     assert source.control() is None
-    source.close()
 
 
 @pytest.mark.requires_kafka
-def test_a_control_topic_that_comes_later_is_read(kafka: Kafka, topic: MakeTopic) -> None:
-    control = f"{topic()}.control"
-    source = _source(kafka, topic, control)
+def test_a_control_topic_that_comes_later_is_read(on_kafka: OnKafka) -> None:
+    control = f"{on_kafka.topic()}.control"
+    source = on_kafka.source(control)
     source.follow(None)
     assert list(source.said()) == []
     assert not source.heard_all()
-    kafka.create_topic(control, partitions=1)
-    _say(kafka, control, b"0")
+    on_kafka.kafka.create_topic(control, partitions=1)
+    on_kafka.say(control)(b"0")
     assert _heard(source, 1) == [ControlEntry(0, b"0")]
-    source.close()
 
 
 @pytest.mark.requires_kafka
-def test_how_the_control_topic_is_shows_with_every_look_at_the_topics(kafka: Kafka, topic: MakeTopic) -> None:
-    names = {side: topic() for side in Side}
-    control = f"{names[Side.LEFT]}.control"
-    source = KafkaSource(kafka.brokers, "contract", names, {}, control=control, look_seconds=600)
+def test_how_the_control_topic_is_shows_with_every_look_at_the_topics(on_kafka: OnKafka) -> None:
+    control = f"{on_kafka.topic()}.control"
+    source = on_kafka.source(control, look_seconds=600)
     assert source.control() is None
     source.assign({side: described.first for side, described in source.topics().items()})
     assert source.control() == Control(None)
     source.follow(None)
-    topics = KafkaTopics(kafka.brokers, {Side.LEFT: control})
+    topics = KafkaTopics(on_kafka.kafka.brokers, {Side.LEFT: control})
 
     def shows(wanted: Control) -> None:
         def looked() -> bool:
@@ -158,12 +165,11 @@ def test_how_the_control_topic_is_shows_with_every_look_at_the_topics(kafka: Kaf
     shows(Control(None))
     topics.create_anew(Side.LEFT)
     shows(Control(Topic(1, "delete")))
-    _say(kafka, control, b"0")
+    on_kafka.say(control)(b"0")
     assert _heard(source, 1) == [ControlEntry(0, b"0")]
     topics.set_cleanup_policy(Side.LEFT, "compact")
     source.topics()
     assert source.control() == Control(Topic(1, "compact"))
-    source.close()
 
 
 def test_in_memory_the_control_topic_is_what_it_is_said_to_be() -> None:
@@ -174,14 +180,12 @@ def test_in_memory_the_control_topic_is_what_it_is_said_to_be() -> None:
 
 
 @pytest.mark.requires_kafka
-def test_control_records_that_are_gone_are_passed_over(kafka: Kafka, topic: MakeTopic) -> None:
-    control = topic()
+def test_control_records_that_are_gone_are_passed_over(on_kafka: OnKafka) -> None:
+    control = on_kafka.topic()
+    topics = KafkaTopics(on_kafka.kafka.brokers, {Side.LEFT: control})
     for number in range(4):
-        _say(kafka, control, b"%d" % number)
-    admin = AdminClient({"bootstrap.servers": kafka.brokers})
-    for deleted in admin.delete_records([TopicPartition(control, 0, 3)]).values():
-        deleted.result(timeout=10)
-    source = _source(kafka, topic, control)
+        topics.append(Side.LEFT, 0, b"%d" % number)
+    topics.retain(Side.LEFT, 0, 3)
+    source = on_kafka.source(control)
     source.follow(1)
     assert _heard(source, 1) == [ControlEntry(3, b"3")]
-    source.close()

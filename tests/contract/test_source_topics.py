@@ -43,6 +43,13 @@ def _begun(opened: Opened) -> None:
     opened.source.assign({side: topic.first for side, topic in opened.source.topics().items()})
 
 
+def _looked(opened: Opened) -> None:
+    """A look that is asked for now comes."""
+    number = opened.source.look()
+    assert opened.source.seen().number <= number
+    eventually(lambda: opened.source.seen().number >= number, what="the look")
+
+
 def _seen(opened: Opened) -> Topic:
     """The candidate's topic as the source sees it by itself."""
     topic = eventually(lambda: opened.source.seen().topics.get(Side.RIGHT), what="the topic is seen")
@@ -63,22 +70,13 @@ def test_nothing_is_seen_before_the_topics_are_read(opened: Opened) -> None:
     assert opened.source.seen() == (0, {})
 
 
-def test_a_look_that_is_asked_for_comes_soon_and_begins_after_that(opened: Opened) -> None:
-    _begun(opened)
-    _seen(opened)
-    for _ in range(3):
-        number = opened.source.look()
-        assert opened.source.seen().number <= number
-        eventually(lambda at_least=number: opened.source.seen().number >= at_least, what="the look")
-
-
-def test_a_look_that_finds_no_change_has_the_topics_of_the_one_before(opened: Opened) -> None:
+def test_a_look_that_is_asked_for_comes_soon_and_without_a_change_has_the_same_topics(opened: Opened) -> None:
     _begun(opened)
     _seen(opened)
     before = opened.source.seen().topics
-    number = opened.source.look()
-    eventually(lambda: opened.source.seen().number >= number, what="the look")
-    assert opened.source.seen().topics == before
+    for _ in range(3):
+        _looked(opened)
+        assert opened.source.seen().topics == before
 
 
 def test_a_look_that_is_asked_for_sees_that_a_topic_was_created_anew_and_that_it_is_gone(
@@ -87,12 +85,10 @@ def test_a_look_that_is_asked_for_sees_that_a_topic_was_created_anew_and_that_it
     _begun(opened)
     before = _seen(opened).id
     opened.topics.create_anew(Side.RIGHT)
-    number = opened.source.look()
-    eventually(lambda: opened.source.seen().number >= number, what="the look")
+    _looked(opened)
     assert _seen(opened).id != before
     opened.topics.delete(Side.RIGHT)
-    number = opened.source.look()
-    eventually(lambda: opened.source.seen().number >= number, what="the look")
+    _looked(opened)
     assert opened.source.seen().topics[Side.RIGHT] is None
 
 

@@ -6,11 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import pytest
@@ -19,10 +17,10 @@ import yaml
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import free_port
 from tests.support.commands import COMMAND
-from tests.support.helm import Manifest, Values, container, one, pod, render
+from tests.support.helm import Manifest, container, one, pod, render
 from tests.support.marks import whole_product
 from tests.support.processes import new_mark
-from tests.support.service import spec_file
+from tests.support.service import WEB, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.settings import load
@@ -42,10 +40,8 @@ class Pod:
         self._container = container(manifests, role)
         self._folder = folder
         self._port = str(free_port())  # 8080 is this machine's, and maybe taken
-        texts = {
-            one(manifests, "ConfigMap")["metadata"]["name"]: one(manifests, "ConfigMap")["data"],
-            **secrets,
-        }
+        files = one(manifests, "ConfigMap")
+        texts = {files["metadata"]["name"]: files["data"], **secrets}
         sources = {volume["name"]: _source(volume) for volume in pod(manifests, role)["spec"]["volumes"]}
         for mount in self._container["volumeMounts"]:
             target = folder / mount["mountPath"].lstrip("/")
@@ -66,17 +62,22 @@ class Pod:
     def arguments(self) -> list[str]:
         return [self._here(argument) for argument in self._container["args"]]
 
-    @contextmanager
-    def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """The process; it is told to stop as the cluster tells it, and killed if that takes too long."""
+    def __enter__(self) -> Self:
         environment = {**os.environ, **self.environment, **new_mark()}
         with (self._folder / "log").open("wb") as log:
-            process = subprocess.Popen([COMMAND, *self.arguments], env=environment, stdout=log, stderr=log)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+            self.process = subprocess.Popen(
+                [COMMAND, *self.arguments], env=environment, stdout=log, stderr=log
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def becomes_ready(self) -> None:
+        """All its probes come to pass."""
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            eventually(partial(self.passes, probe), seconds=60, what=f"{probe}: {self.log()}")
 
     def passes(self, probe: str) -> bool:
         """Whether a probe passes; asked or run as it stands in the manifest."""
@@ -97,8 +98,7 @@ class Pod:
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """The answer to a path, from outside of the pod."""
-        url = f"http://127.0.0.1:{self._port}{path}"
-        return httpx.get(url, headers=headers, trust_env=False, timeout=5)
+        return WEB.get(f"http://127.0.0.1:{self._port}{path}", headers=headers, timeout=5)
 
     def log(self) -> str:
         return (self._folder / "log").read_text()
@@ -109,63 +109,57 @@ def _source(volume: dict[str, Any]) -> str:
     return str(volume.get("configMap", {}).get("name") or volume.get("secret", {}).get("secretName"))
 
 
-def values(spec: Path, brokers: str, redis: str, **kafka: Any) -> Values:
-    """The least that the chart wants, for one comparison file."""
+@pytest.fixture
+def values(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> dict[str, Any]:
+    """The least that the chart wants, for one comparison."""
     return {
-        "comparisons": {spec.stem: spec.read_text()},
-        "kafka": {"brokers": brokers, **kafka},
-        "redis": {"url": redis},
+        "comparisons": {"canary": spec_file(tmp_path, "canary", topic(), topic()).read_text()},
+        "kafka": {"brokers": kafka.brokers, "properties": {"client.id": "canary"}},
+        "redis": {"url": redis_url},
     }
 
 
 @pytest.mark.parametrize("role", ["api", "matcher"])
 def test_a_rendered_pod_starts_passes_its_probes_and_stops_in_time(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, role: str
+    values: dict[str, Any], tmp_path: Path, role: str
 ) -> None:
-    spec = spec_file(tmp_path, "canary", topic(), topic())
-    manifests = render(values(spec, kafka.brokers, redis_url, properties={"client.id": "canary"}))
+    manifests = render(values)
     running = Pod(manifests, role, tmp_path / "pod", {})
     assert not running.passes("livenessProbe")
-    with running.running() as process:
-        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-            eventually(partial(running.passes, probe), seconds=60, what=f"{probe}: {running.log()}")
-        process.send_signal(signal.SIGTERM)
+    with running:
+        running.becomes_ready()
+        running.process.send_signal(signal.SIGTERM)
         grace = pod(manifests, role)["spec"]["terminationGracePeriodSeconds"]
-        assert process.wait(grace) == 0, running.log()
+        assert running.process.wait(grace) == 0, running.log()
 
 
 @pytest.mark.parametrize("role", ["api", "matcher"])
 def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, role: str
+    values: dict[str, Any], tmp_path: Path, role: str
 ) -> None:
-    spec = spec_file(tmp_path, "canary", topic(), topic())
     opened = {
         "access": {"tokenSecret": {"name": "access", "key": "tokens"}, "basePath": "/twinstream"},
         "serviceMonitor": {"enabled": True, "tokenSecret": {"name": "scrape", "key": "token"}},
     }
-    manifests = render({**values(spec, kafka.brokers, redis_url), **opened})
+    manifests = render({**values, **opened})
     secrets = {"access": {"tokens": f"read prometheus {TOKEN}\n"}}
-    running = Pod(manifests, role, tmp_path / "pod", secrets)
     (endpoint,) = one(manifests, "ServiceMonitor")["spec"]["endpoints"]
-    with running.running():
-        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-            eventually(partial(running.passes, probe), seconds=60, what=f"{probe}: {running.log()}")
+    with Pod(manifests, role, tmp_path / "pod", secrets) as running:
+        running.becomes_ready()
         assert running.asked(endpoint["path"]) == 401
         assert running.asked(endpoint["path"], authorization=f"Bearer {TOKEN}") == 200
 
 
 def test_of_two_matcher_pods_both_are_ready_and_one_takes_over(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+    values: dict[str, Any], tmp_path: Path
 ) -> None:
-    spec = spec_file(tmp_path, "canary", topic(), topic())
-    manifests = render(values(spec, kafka.brokers, redis_url))
-    first, second = (Pod(manifests, "matcher", tmp_path / name, {}) for name in ("first", "second"))
-    with first.running() as working:
-        eventually(lambda: first.passes("readinessProbe"), seconds=60, what=f"ready: {first.log()}")
-        with second.running():
-            eventually(lambda: second.passes("readinessProbe"), seconds=60, what=f"ready: {second.log()}")
+    first, second = (Pod(render(values), "matcher", tmp_path / name, {}) for name in ("first", "second"))
+    with first:
+        first.becomes_ready()
+        with second:
+            second.becomes_ready()
             eventually(lambda: stands_by(second), what="it stands by")
-            working.kill()
+            first.process.kill()
             eventually(lambda: not stands_by(second), seconds=60, what=f"over: {second.log()}")
             assert second.passes("readinessProbe")
 

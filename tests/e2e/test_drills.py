@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -35,11 +36,41 @@ from twinstream.adapters.redis import scripts as redis_scripts
 pytestmark = whole_product(pytest.mark.nightly, seconds=400)
 
 
+class Ground(NamedTuple):
+    """Where a drill is held: the shared Kafka, with two new topics, and a folder."""
+
+    folder: Path
+    topics: tuple[str, str]
+    brokers: str
+
+    def drill(self, redis: str, more: str = "") -> contextlib.AbstractContextManager[Drill]:
+        """A service that passes, with its state in this Redis."""
+        return Drill(self.folder, self.topics, self.brokers, redis, more=more).running()
+
+
 @pytest.fixture
-def drill(kafka: Kafka, own_redis: RedisServer, topic: MakeTopic, tmp_path: Path) -> Iterator[Drill]:
+def ground(kafka: Kafka, topic: MakeTopic, tmp_path: Path) -> Ground:
+    return Ground(tmp_path, (topic(partitions=3), topic(partitions=3)), kafka.brokers)
+
+
+@pytest.fixture
+def line(own_redis: RedisServer) -> Iterator[Proxy]:
+    """The line to the Redis of the drill."""
+    with Proxy(own_redis.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def drill(ground: Ground, own_redis: RedisServer) -> Iterator[Drill]:
     """A service that passes, on a Redis of its own."""
-    topics = topic(partitions=3), topic(partitions=3)
-    with Drill(tmp_path, topics, kafka.brokers, own_redis.url).running() as running:
+    with ground.drill(own_redis.url) as running:
+        yield running
+
+
+@pytest.fixture
+def on_line(ground: Ground, line: Proxy) -> Iterator[Drill]:
+    """A service that passes, on the Redis at the other end of the line."""
+    with ground.drill(f"redis://127.0.0.1:{line.port}/0") as running:
         yield running
 
 
@@ -76,36 +107,29 @@ def _stands_by(status: dict[str, Any]) -> bool:
     return bool(status["health"]["standby"])
 
 
-class Keys(NamedTuple):
-    """What a Redis held at some time."""
-
-    dumps: dict[bytes, tuple[bytes, int]]
-
-    @classmethod
-    def of(cls, client: redis.Redis) -> Keys:
-        """All that it holds now."""
-        found: dict[bytes, tuple[bytes, int]] = {}
-        with client.pipeline(transaction=True) as pipeline:
-            names = list(client.scan_iter())
-            for name in names:
-                pipeline.dump(name)
-                pipeline.pttl(name)
-            answers = pipeline.execute()
-        for name, dump, left_ms in zip(names, answers[::2], answers[1::2], strict=True):
-            if dump is not None:
-                found[name] = dump, max(left_ms, 0)
-        return cls(found)
-
-    def put_back(self, client: redis.Redis) -> None:
-        """Have it hold this and nothing else, in one step."""
-        with client.pipeline(transaction=True) as pipeline:
-            pipeline.flushall()
-            for name, (dump, left_ms) in self.dumps.items():
-                pipeline.restore(name, left_ms, dump)
-            pipeline.execute()
+Keys = dict[bytes, tuple[bytes, int]]
+"""What a Redis held at some time: dumps by key, each with the milliseconds that were left to it."""
 
 
-NOTHING = Keys({})
+def _keys(client: redis.Redis) -> Keys:
+    """All that a Redis holds now."""
+    names = list(client.scan_iter())
+    with client.pipeline(transaction=True) as pipeline:
+        for name in names:
+            pipeline.dump(name)
+            pipeline.pttl(name)
+        answers = pipeline.execute()
+    held = zip(names, answers[::2], answers[1::2], strict=True)
+    return {name: (dump, max(left_ms, 0)) for name, dump, left_ms in held if dump is not None}
+
+
+def _put_back(client: redis.Redis, keys: Keys) -> None:
+    """Have a Redis hold this and nothing else, in one step."""
+    with client.pipeline(transaction=True) as pipeline:
+        pipeline.flushall()
+        for name, (dump, left_ms) in keys.items():
+            pipeline.restore(name, left_ms, dump)
+        pipeline.execute()
 
 
 def _key(drill: Drill, part: str) -> str:
@@ -121,11 +145,11 @@ def _sequence(drill: Drill, client: redis.Redis) -> int:
 def test_a_redis_that_came_back_with_less_is_written_anew_by_the_living_owner(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
 ) -> None:
-    less = Keys.of(client) if held == "older" else NOTHING
+    less = _keys(client) if held == "older" else {}
     drill.plant()
     drill.answers("fail")
     newest = _sequence(drill, client)
-    less.put_back(client)
+    _put_back(client, less)
     eventually(lambda: _sequence(drill, client) > newest, seconds=60, what="all is saved again")
     drill.write_on()
     drill.outcome(drill.service, "DIVERGED")
@@ -150,11 +174,11 @@ def _settled(drill: Drill, client: redis.Redis) -> bool:
 def test_a_redis_that_came_back_with_less_while_nobody_owned_it_has_the_rest_compared_again(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
 ) -> None:
-    less = Keys.of(client) if held == "older" else NOTHING
+    less = _keys(client) if held == "older" else {}
     drill.plant()
     drill.answers("fail")
     drill.service.stop()
-    less.put_back(client)
+    _put_back(client, less)
     drill.write_on()
     drill.service.start()
     drill.ends_as_undisturbed(redis_server)
@@ -180,9 +204,7 @@ TROUBLES = {
         "is full and takes no writes",
     ),
     "password": Trouble(
-        _want_password,
-        lambda client: client.config_set("requirepass", ""),
-        "wants a password",
+        _want_password, lambda client: client.config_set("requirepass", ""), "wants a password"
     ),
     "too few replicas": Trouble(
         lambda client: client.config_set("min-replicas-to-write", 1),
@@ -197,6 +219,12 @@ TROUBLES = {
 }
 
 
+def _plant_and_hold(drill: Drill) -> None:
+    """A difference that cannot be saved is found, and waits."""
+    drill.plant()
+    drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "a difference is held")
+
+
 @pytest.mark.parametrize("name", TROUBLES)
 def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, name: str
@@ -206,8 +234,7 @@ def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
     trouble.begin(client)
     drill.write_on()
     drill.degraded(trouble.sentence)
-    drill.plant()
-    drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "a difference is held")
+    _plant_and_hold(drill)
     trouble.end(client)
     drill.answers("fail")
     drill.write_on()
@@ -239,46 +266,44 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_redis_whose_disk_is_full_is_named_and_nothing_is_lost(
-    kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path, small_disk: Path
+    ground: Ground, redis_server: RedisServer, small_disk: Path
 ) -> None:
-    topics = topic(partitions=3), topic(partitions=3)
     ballast = small_disk / "ballast"
     with (
         RedisServer(small_disk / "redis", config={"auto-aof-rewrite-percentage": "0"}) as server,
-        Drill(tmp_path, topics, kafka.brokers, server.url).running() as drill,
+        ground.drill(server.url) as drill,
     ):
         with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
             while file.write(bytes(4096)):
                 pass
         drill.write_on()
         drill.degraded("takes no writes, since it cannot save to its disk")
-        drill.plant()
-        drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "it is held")
+        _plant_and_hold(drill)
         ballast.unlink()
         drill.answers("fail")
         drill.ends_as_undisturbed(redis_server)
 
 
+def _shaken(line: Proxy, drill: Drill, silent: str, calm: RedisServer) -> None:
+    """A line is slow, is silent, which is named, and is cut: and the drill ends as one on another line."""
+    line.delay(0.1)
+    drill.write_on()
+    drill.passes()
+    line.stall()
+    drill.write_on()
+    drill.degraded(silent)
+    line.flow()
+    drill.passes()
+    line.cut()
+    drill.plant()
+    drill.answers("fail")
+    drill.ends_as_undisturbed(calm)
+
+
 def test_a_slow_a_silent_and_a_cut_line_to_redis_cost_nothing(
-    kafka: Kafka, own_redis: RedisServer, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+    line: Proxy, on_line: Drill, redis_server: RedisServer
 ) -> None:
-    topics = topic(partitions=3), topic(partitions=3)
-    with (
-        Proxy(own_redis.port) as line,
-        Drill(tmp_path, topics, kafka.brokers, f"redis://127.0.0.1:{line.port}/0").running() as drill,
-    ):
-        line.delay(0.1)
-        drill.write_on()
-        drill.passes()
-        line.stall()
-        drill.write_on()
-        drill.degraded("does not answer in time")
-        line.flow()
-        drill.passes()
-        line.cut()
-        drill.plant()
-        drill.answers("fail")
-        drill.ends_as_undisturbed(redis_server)
+    _shaken(line, on_line, "does not answer in time", redis_server)
 
 
 def test_a_slow_a_silent_and_a_cut_line_to_kafka_cost_nothing(
@@ -288,18 +313,7 @@ def test_a_slow_a_silent_and_a_cut_line_to_kafka_cost_nothing(
         topics = broker.create_topic("reference", partitions=3), broker.create_topic("candidate")
         through = f"127.0.0.1:{line.port}"
         with Drill(tmp_path, topics, through, own_redis.url, calm_brokers=broker.brokers).running() as drill:
-            line.delay(0.1)
-            drill.write_on()
-            drill.passes()
-            line.stall()
-            drill.write_on()
-            drill.degraded("no Kafka broker")
-            line.flow()
-            drill.passes()
-            line.cut()
-            drill.plant()
-            drill.answers("fail")
-            drill.ends_as_undisturbed(redis_server)
+            _shaken(line, drill, "no Kafka broker", redis_server)
 
 
 POISONS = (
@@ -350,10 +364,7 @@ def test_ten_thousand_records_that_are_no_events_are_counted_and_all_others_are_
 
 def _resident_kb(process: int) -> int:
     """The memory that a process has now."""
-    line = next(
-        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")
-    )
-    return int(line.split()[1])
+    return int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0])
 
 
 STEPS = 9
@@ -386,33 +397,21 @@ class KilledAt:
 
 
 def test_a_matcher_killed_at_any_step_of_a_save_goes_on_as_if_it_had_not(
-    kafka: Kafka,
-    own_redis: RedisServer,
-    redis_server: RedisServer,
-    client: redis.Redis,
-    topic: MakeTopic,
-    tmp_path: Path,
+    line: Proxy, on_line: Drill, redis_server: RedisServer, client: redis.Redis
 ) -> None:
-    topics = topic(partitions=3), topic(partitions=3)
-    with (
-        Proxy(own_redis.port) as line,
-        Drill(tmp_path, topics, kafka.brokers, f"redis://127.0.0.1:{line.port}/0").running() as drill,
-    ):
-        for step in range(STEPS):
-            killer = KilledAt(drill.service, step)
-            line.before = killer
-            drill.plant()
-            assert killer.done.wait(60), f"a save has a step {step}"
-            drill.service.kill()
-            line.before = everything
-            client.delete(_key(drill, "lease"))  # as a supervisor does that has lost its matcher
-            drill.service.start()
-        drill.ends_as_undisturbed(redis_server)
-        orphans = set(client.scan_iter(_key(drill, "*.*.*"))) - _live(drill, client)
-        assert not orphans, "nothing is left of the saves that were cut off"
-
-
-def _live(drill: Drill, client: redis.Redis) -> set[bytes]:
-    """The parts that the checkpoint in effect names."""
+    drill = on_line
+    for step in range(STEPS):
+        killer = KilledAt(drill.service, step)
+        line.before = killer
+        drill.plant()
+        assert killer.done.wait(60), f"a save has a step {step}"
+        drill.service.kill()
+        line.before = everything
+        client.delete(_key(drill, "lease"))  # as a supervisor does that has lost its matcher
+        drill.service.start()
+    drill.ends_as_undisturbed(redis_server)
     manifest: Any = client.hgetall(_key(drill, "checkpoint"))
-    return {*manifest[b"bodies"].split(), *manifest[b"reports"].split()}
+    named = {*manifest[b"bodies"].split(), *manifest[b"reports"].split()}
+    assert not set(client.scan_iter(_key(drill, "*.*.*"))) - named, (
+        "nothing is left of saves that were cut off"
+    )

@@ -44,22 +44,22 @@ class Hashed:
         for dropped in admin.delete_records([TopicPartition(self._topics[0], 0, below)]).values():
             dropped.result(timeout=10)
 
-    def closed(self, kind: str) -> dict[str, Any] | None:
-        """A difference of a kind that is final."""
-        found: list[dict[str, Any]] = self.service.get("/divergences")["items"]
-        return next((one for one in found if one["kind"] == kind and not one["provisional"]), None)
+    def closed(self, kind: str, member: str = "kind") -> dict[str, Any]:
+        """The difference of a kind, once it is final and has this member."""
+
+        def told() -> dict[str, Any] | None:
+            found = (one for one in self.service.divergences() if one["kind"] == kind and one[member])
+            return next((one for one in found if not one["provisional"]), None)
+
+        return eventually(told, what=f"one that is {kind}, with {member}, is found")
 
 
 @pytest.fixture
 def hashed(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Hashed]:
     topics = topic(), topic()
     file = spec_file(tmp_path, "hashed", *topics, more="keep: hashes\nidentity: [k, id]\n")
-    service = ServiceProcess(file, kafka.brokers, redis_url)
-    service.start()
-    try:
+    with ServiceProcess(file, kafka.brokers, redis_url) as service:
         yield Hashed(kafka, topics, service)
-    finally:
-        service.stop()
 
 
 def test_a_difference_is_told_from_kafka_and_said_to_be_gone_where_that_has_it_no_more(
@@ -67,46 +67,33 @@ def test_a_difference_is_told_from_kafka_and_said_to_be_gone_where_that_has_it_n
 ) -> None:
     hashed.write([*SAME, {"k": "a", "n": 97, "id": 7}], [*SAME, {"k": "a", "n": 98, "id": 7}])
     hashed.write(SAME, SAME)
-    eventually(
-        lambda: (hashed.closed("changed") or {}).get("fields"), seconds=40, what="a changed event is found"
-    )
-    changed = hashed.closed("changed") or {}
+    changed = hashed.closed("changed", "fields")
     assert changed["fields"] == {"n": {"reference": 97, "candidate": 98}}
     hashed.write([{"k": "a", "n": 99}], [])
-    eventually(
-        lambda: hashed.service.get("")["unmatched"]["reference"] == 1, seconds=30, what="an event waits"
-    )
+    hashed.service.shows(unmatched={"reference": 1, "candidate": 0})
     hashed.service.stop()
     hashed.service.start()
     hashed.forget(42)
     hashed.write(SAME, SAME)
-    eventually(lambda: hashed.closed("missing"), seconds=30, what="the lost event is found")
-    missing = hashed.closed("missing") or {}
+    missing = hashed.closed("missing")
     assert missing["reference"] == GONE
     assert missing["positions"]["reference"]["offset"] == 41
-    assert (hashed.closed("changed") or {})["fields"] == changed["fields"], "what was told stays"
+    assert hashed.closed("changed")["fields"] == changed["fields"], "what was told stays"
     _, told, _ = twinstream("explain", missing["id"], "--service", hashed.service.address)
     told = " ".join(told.split())
     assert f"The reference wrote {GONE} (partition 0 offset 41), and the candidate did not." in told
 
 
 def test_with_another_secret_nothing_is_compared_and_the_reason_is_named(
-    hashed: Hashed, tmp_path: Path, kafka: Kafka, redis_url: str
+    hashed: Hashed, tmp_path: Path
 ) -> None:
     hashed.write([*SAME, {"k": "b", "n": 1}], SAME)
-    eventually(lambda: hashed.service.get("")["matched"] == 20, seconds=30, what="both are compared")
+    hashed.service.shows(matched=20)
     hashed.service.stop()
     key = tmp_path / "key"
     key.write_text("another secret of the tests\n")
     key.chmod(0o600)
-    other = ServiceProcess(hashed.service.spec, kafka.brokers, redis_url, "--mask-key-file", str(key))
-    other.start()
-    try:
-        eventually(
-            lambda: "made with another secret" in str(other.get("")["health"]["reasons"]),
-            seconds=30,
-            what="the reason is named",
-        )
-        assert other.get("/gate")["answer"] == "undecided"
-    finally:
-        other.stop()
+    named = "made with another secret"
+    with hashed.service.another("--mask-key-file", str(key)) as other:
+        eventually(lambda: named in str(other.get("")["health"]["reasons"]), what="the reason is named")
+        assert other.gate() == "undecided"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.cases import NOTHING
 from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.versions import INPUT, Pair
@@ -26,18 +27,16 @@ show: [n, end]
 @pytest.fixture
 def pair(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Pair]:
     pair = Pair(kafka, redis_url, topic, tmp_path, CLOCK)
-    pair.service.start()
-    yield pair
-    pair.service.stop()
+    with pair.service:
+        yield pair
 
 
 def test_exactly_the_dropped_row_is_missing_in_a_bag_and_a_late_partner_marks_it(pair: Pair) -> None:
     pair.reference.work(100)
     pair.candidate.work(60, drops=frozenset({17}))
-    eventually(lambda: pair.status()["verdict"] == "DIVERGED", what="a divergence")
-    status = pair.status()
+    status = pair.service.shows(verdict="DIVERGED")
     assert status["matched"] == 59
-    (found,) = pair.found()
+    (found,) = pair.service.divergences()
     assert (found["kind"], found["reference"], found["late"]) == ("missing", {"n": 17}, None)
     assert status["frontier"]["candidate"] == {"at": f"{INPUT} 0: 60", "held_back_by": None}
     pair.service.kill()
@@ -45,12 +44,12 @@ def test_exactly_the_dropped_row_is_missing_in_a_bag_and_a_late_partner_marks_it
     pair.candidate.put({"n": 17}, 1, [InputPosition(INPUT, 0, 17).header])
     pair.candidate.work(40)
     late = eventually(
-        lambda: next((each for each in pair.found() if each["late"] is not None), None), what="it is late"
+        lambda: next((each for each in pair.service.divergences() if each["late"] is not None), None),
+        what="it is late",
     )
     assert (late["id"], late["kind"]) == (found["id"], "missing")
-    eventually(lambda: pair.status()["matched"] == 99, what="the rest matches")
-    assert len(pair.found()) == 1
-    assert pair.status()["unmatched"] == {"reference": 0, "candidate": 0}
+    pair.service.shows(matched=99, unmatched=NOTHING)
+    assert len(pair.service.divergences()) == 1
 
 
 def test_a_candidate_that_stands_still_is_no_difference_and_its_part_of_a_batch_neither(pair: Pair) -> None:
@@ -59,14 +58,11 @@ def test_a_candidate_that_stands_still_is_no_difference_and_its_part_of_a_batch_
     pair.candidate.put({"n": 21}, 0, [InputPosition(INPUT, 0, 21).header])
     pair.candidate.flush()
     pair.reference.work(50)
-    eventually(lambda: pair.status()["matched"] == 21, what="what is there matches")
-    eventually(
-        lambda: pair.status()["frontier"]["reference"]["at"] == f"{INPUT} 0: 100",
-        what="the reference is heard",
-    )
-    eventually(lambda: pair.status()["verdict"] == "EQUIVALENT", what="what is there is vouched for")
-    assert pair.status()["suspicions"] == 0
-    assert pair.found() == []
+    pair.service.shows(matched=21)
+    heard = f"{INPUT} 0: 100"
+    eventually(lambda: pair.status()["frontier"]["reference"]["at"] == heard, what="the reference is heard")
+    assert pair.service.shows(verdict="EQUIVALENT")["suspicions"] == 0  # what is there is vouched for
+    assert pair.service.divergences() == []
 
 
 def test_a_window_is_missing_when_a_batch_behind_its_watermark_is_read(pair: Pair) -> None:
@@ -76,8 +72,7 @@ def test_a_window_is_missing_when_a_batch_behind_its_watermark_is_read(pair: Pai
     pair.reference.say(watermark=60_000)
     pair.candidate.say(watermark=60_000)
     eventually(lambda: pair.status()["events"]["reference"] == 6, what="the window is read")
-    assert pair.found() == []
+    assert pair.service.divergences() == []
     pair.candidate.say(watermark=61_000)
-    eventually(pair.found, what="a divergence")
-    (found,) = pair.found()
+    (found,) = eventually(pair.service.divergences, what="a divergence")
     assert (found["kind"], found["reference"]) == ("missing", {"end": 60_000})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -26,15 +27,14 @@ Make = Callable[..., Pair]
 
 @pytest.fixture
 def make(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Make]:
-    pairs: list[Pair] = []
+    with ExitStack() as stack:
 
-    def pair(*options: str, first: int) -> Pair:
-        pairs.append(Pair(kafka, redis_url, topic, tmp_path, START, *options, first=first))
-        return pairs[-1]
+        def pair(*options: str, first: int) -> Pair:
+            made = Pair(kafka, redis_url, topic, tmp_path, START, *options, first=first)
+            stack.callback(made.service.end)
+            return made
 
-    yield pair
-    for one in pairs:
-        one.service.stop()
+        yield pair
 
 
 def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kill(make: Make) -> None:
@@ -46,17 +46,15 @@ def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kil
     assert (pair.status()["verdict"], pair.service.gate()) == ("PENDING", "undecided")
     pair.candidate.work(15)
     pair.candidate.work(80)
-    eventually(lambda: pair.status()["matched"] == 80, what="920 to 999 match")
-    eventually(lambda: pair.status()["verdict"] == "EQUIVALENT", what="what is there is vouched for")
-    status = pair.status()
+    status = pair.service.shows(matched=80, verdict="EQUIVALENT")  # 920 to 999, which are vouched for
     assert status["events"] == {"reference": 100, "candidate": 80}, "of the reference one more batch is read"
     assert status["accounts"]["reference"]["before_start"] == 20
     pair.service.kill()
     pair.service.start()
     pair.reference.work(100)
     pair.candidate.work(100, drops=frozenset({1017}))
-    eventually(lambda: pair.status()["verdict"] == "DIVERGED", what="what is lost behind the start is found")
-    (found,) = pair.found()
+    pair.service.shows(verdict="DIVERGED")
+    (found,) = pair.service.divergences()
     assert (found["kind"], found["reference"]) == ("missing", {"n": 1017})
     assert pair.status()["matched"] == 179
 
@@ -69,8 +67,8 @@ def test_reading_may_begin_at_the_ends_of_both_topics(make: Make) -> None:
     eventually(lambda: pair.status()["checkpoint"]["sequence"], what="the start is found and saved")
     for version in (pair.reference, pair.candidate):
         version.work(100)
-    eventually(lambda: pair.status()["verdict"] == "EQUIVALENT", what="what came since matches")
-    assert (pair.status()["matched"], pair.status()["events"]["reference"]) == (100, 100)
+    status = pair.service.shows(verdict="EQUIVALENT")
+    assert (status["matched"], status["events"]["reference"]) == (100, 100)
 
 
 def test_an_event_that_names_no_input_is_no_safe_start_and_never_a_difference(make: Make) -> None:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from deploy.embedded.kafka import Kafka
 from tests.support.browser import chromium, watched
-from tests.support.cases import Case, serving
+from tests.support.cases import Case, Serve
 from tests.support.marks import whole_product
-from tests.support.stack import MakeTopic
 
 pytestmark = whole_product(pytest.mark.requires_chromium, seconds=180)
 
 
 @pytest.fixture
-def case(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
-    with serving(tmp_path, kafka.brokers, redis_url, (topic(), topic())) as case:
-        yield case
+def case(serve: Serve) -> Case:
+    return serve()
 
 
 @pytest.fixture
 def page(case: Case) -> Iterator[Page]:
     """The first page, when the comparison is EQUIVALENT."""
-    case.write.both(range(1000))
-    case.passes_with(1000)
+    case.passes(range(1000))
     with chromium() as browser, watched(browser, viewport={"width": 1280, "height": 900}) as watch:
         watch.page.goto(f"{case.service.address}/")
         expect(watch.page.locator(".comparison")).to_contain_text("EQUIVALENT")
@@ -54,7 +49,7 @@ def test_a_lost_record_is_two_clicks_from_the_first_page_which_was_never_loaded_
     follow(page, "missing")
     records = page.get_by_role("region", name="The records side by side")
     expect(records.get_by_role("row", name="n -1")).to_be_visible()
-    (divergence,) = service.get("/divergences")["items"]
+    (divergence,) = service.divergences()
     offset = divergence["positions"]["reference"]["offset"]
     expect(page.locator(".picture .reference .named")).to_contain_text(f"offset {offset}")
     assert page.evaluate("window.sameDocument") is True

@@ -7,7 +7,7 @@ events. Each way out is read and searched; one that may be seen is found there, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 from deploy.embedded.kafka import Kafka
 from tests.support.commands import twinstream
 from tests.support.marks import whole_product
-from tests.support.service import ServiceProcess
+from tests.support.service import WEB, ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.checkpoints import format as checkpoint
@@ -102,22 +102,21 @@ def running(
     topics = topic(), topic()
     (tmp_path / "leaking.py").write_text(LEAKING)
     name = f"data-{request.param}"
-    (tmp_path / "standby").mkdir()
-    files = tmp_path / f"{name}.yaml", tmp_path / "standby" / f"{name}.yaml"
-    for file in files:
-        order, keep = RULES[request.param]
-        file.write_text(SPEC.format(name=name, topics=topics, order=order, keep=keep))
-    services = [ServiceProcess(file, kafka.brokers, redis_url) for file in files]
-    with redis.Redis.from_url(redis_url) as store, pytest.MonkeyPatch.context() as patch:
+    order, keep = RULES[request.param]
+    write(kafka.brokers, topics, failing=request.param == "by-function")
+    with (
+        redis.Redis.from_url(redis_url) as store,
+        pytest.MonkeyPatch.context() as patch,
+        ExitStack() as stack,
+    ):
         patch.setenv("PYTHONPATH", str(tmp_path))
-        write(kafka.brokers, topics, failing=request.param == "by-function")
-        for service in services:
-            service.start()
-        try:
-            yield Outputs(services[0], services[1], store)
-        finally:
-            for service in services:
-                service.stop()
+        services = []
+        for folder in (tmp_path / "owner", tmp_path / "standby"):
+            folder.mkdir()
+            file = folder / f"{name}.yaml"
+            file.write_text(SPEC.format(name=name, topics=topics, order=order, keep=keep))
+            services.append(stack.enter_context(ServiceProcess(file, kafka.brokers, redis_url)))
+        yield Outputs(services[0], services[1], store)
 
 
 def write(brokers: str, topics: tuple[str, str], *, failing: bool) -> None:
@@ -140,32 +139,31 @@ def settled(running: Outputs) -> bool:
     """Whether what there is to find is found and, where it is final, saved."""
     if "function" in running.service.spec.stem:
         return any("failed with ValueError" in hole["reason"] for hole in running.service.get("")["holes"])
-    return any(not found["provisional"] for found in _divergences(running))
-
-
-def _divergences(running: Outputs) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = running.service.get("/divergences")["items"]
-    return found
+    return any(not found["provisional"] for found in running.service.divergences())
 
 
 def said(running: Outputs) -> Iterator[tuple[str, str]]:
     """All that leaves the service, by where it does."""
     name = running.service.spec.stem
     base = f"/v1/comparisons/{name}"
-    ids = [found["id"] for found in _divergences(running)[:3]]
+    ids = [found["id"] for found in running.service.divergences()[:3]]
     for service in (running.service, running.standby):
         parts = ["", "/progress", "/history", "/timeline", "/unmatched", "/divergences", "/gate"]
         parts += ["/gate/strict", "/gate/rollback", *(f"/divergences/{key}" for key in ids)]
         for path in ("/v1/comparisons", "/metrics", "/readyz", "/", *(base + part for part in parts)):
-            yield path, httpx.get(service.address + path, trust_env=False).text
+            yield path, WEB.get(service.address + path).text
         address, ndjson = f"{service.address}{base}/divergences", {"accept": "application/x-ndjson"}
-        yield "export", httpx.get(address, headers=ndjson, trust_env=False).text
+        yield "export", WEB.get(address, headers=ndjson).text
         yield "events", _events(service)
         yield "log", service.log()
-    commands = [["status"], ["status", name], ["status", "--json"], ["gate", name], ["divergences", name]]
-    commands += [["divergences", name, "--json"], *(["explain", key] for key in ids)]
-    for command in [*commands, *(["explain", key, "--json"] for key in ids)]:
-        yield " ".join(command), _told(running.service, command)
+    commands = ["status", f"status {name}", "status --json", f"gate {name}", f"divergences {name}"]
+    commands += [
+        f"divergences {name} --json",
+        *(f"explain {key}{how}" for key in ids for how in ("", " --json")),
+    ]
+    for command in commands:
+        _, out, err = twinstream(*command.split(), "--service", running.service.address)
+        yield command, out + err
     yield from _stored(running.store)
 
 
@@ -181,11 +179,6 @@ def _events(service: ServiceProcess) -> str:
             if got.count("event: status") > 2:
                 break
     return got
-
-
-def _told(service: ServiceProcess, command: list[str]) -> str:
-    _, out, err = twinstream(*command, "--service", service.address)
-    return out + err
 
 
 def _stored(store: Any) -> Iterator[tuple[str, str]]:
@@ -239,7 +232,7 @@ def test_nothing_hidden_is_in_anything_that_leaves_the_service(running: Outputs)
     assert "‹text, " in shown
     assert SEEN in outputs[f"divergences {name}"]
     if "hash" in name:
-        changed = [found for found in _divergences(running) if found["kind"] == "changed"]
+        changed = [found for found in running.service.divergences() if found["kind"] == "changed"]
         assert changed[0]["fields"]["fare"]["reference"].startswith("‹number, #")
         assert running.service.get("")["unmatched"]["reference"] > 0
     saved = [text for place, text in outputs.items() if ":reports:" in place]

@@ -16,7 +16,6 @@ from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
 from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
-from tests.support.waiting import eventually
 
 pytestmark = whole_product()
 
@@ -59,19 +58,19 @@ def test_what_a_transaction_put_out_counts_when_it_is_committed_and_never_when_i
         pipeline.begin_transaction()
         _write(pipeline, topics[1:], range(900, 905))
         pipeline.abort_transaction()
-    case.passes_with(60)
+    service.passes_with(60)
     pipeline.begin_transaction()
     _write(pipeline, topics[1:], range(60, 80))
     _write(Producer({"bootstrap.servers": kafka.brokers}), topics[:1], range(60, 80))
-    eventually(lambda: service.get("")["unmatched"]["reference"] == 20, what="one side waits")
+    service.shows(unmatched={"reference": 20, "candidate": 0})
     assert service.get("")["events"]["candidate"] == 60, "what is not committed has not come yet"
     pipeline.commit_transaction()
-    case.passes_with(80)
+    service.passes_with(80)
     ends = {
         side: {str(each["partition"]): each["end"] for each in progress}
         for side, progress in service.get("")["progress"].items()
     }
-    eventually(lambda: service.get("")["verified_up_to"] == ends, what="nothing is left behind the markers")
+    service.shows(verified_up_to=ends)
 
 
 @pytest.mark.parametrize("at_ms", [1_790_000_000_000_000, -5000])
@@ -81,9 +80,9 @@ def test_a_time_outside_of_the_calendar_stops_no_matcher(
     service, producer = case.service, Producer({"bootstrap.servers": kafka.brokers})
     _write(producer, topics, range(50))
     _write(producer, topics[:1], range(50, 51), at_ms)
-    eventually(lambda: service.get("")["unmatched"]["reference"] == 1, what="one event waits")
+    service.shows(unmatched={"reference": 1, "candidate": 0})
     os.kill(service.matchers()[0], signal.SIGKILL)
     _write(producer, topics[1:], range(50, 51), at_ms)
     _write(producer, topics, range(51, 60))
-    case.passes_with(60)
+    service.passes_with(60)
     assert service.log().count("matcher lost") == 1, "it fell once, of the kill"

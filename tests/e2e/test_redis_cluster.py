@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import passes_with, serving
+from tests.support.cases import serving
 from tests.support.marks import whole_product
 from tests.support.redis_cluster import RedisCluster
 from tests.support.stack import MakeTopic
@@ -24,18 +24,17 @@ def test_a_service_keeps_its_state_in_a_cluster_also_when_its_keys_move_and_a_ma
     with RedisCluster(tmp_path / "cluster") as cluster:
         holder = cluster.holder(tag)
         asked = cluster.nodes[(holder + 1) % 3]
-        with serving(tmp_path, kafka.brokers, asked.url, topics) as (service, write, _):
-            write.both(range(1000))
-            passes_with(service, 1000)
+        with serving(tmp_path, kafka.brokers, asked.url, topics) as case:
+            case.passes(range(1000))
             cluster.hand_over(tag, (holder + 2) % 3)
-            write.both(range(1000, 2000))
-            passes_with(service, 2000)
-            write.reference(3, -1)
-            write.both(range(2000, 3000))
-            eventually(lambda: service.gate() == "fail", what="the gate fails")
-            before = service.get("/divergences")["items"]
+            case.passes(range(1000, 2000))
+            case.write.reference(3, -1)
+            case.write.both(range(2000, 3000))
+            service = case.service
+            service.answers("fail")
+            before = service.divergences()
             (matcher,) = service.matchers()
             os.kill(matcher, signal.SIGKILL)
             eventually(lambda: matcher not in service.matchers(), what="it is gone")
-            eventually(lambda: service.gate() == "fail", what="the gate fails again")
-            assert service.get("/divergences")["items"] == before
+            service.answers("fail")
+            assert service.divergences() == before

@@ -28,9 +28,8 @@ ROWS = range(40)
 @pytest.fixture
 def pair(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Pair]:
     pair = Pair(kafka, redis_url, topic, tmp_path, REPLAYS)
-    pair.service.start()
-    yield pair
-    pair.service.stop()
+    with pair.service:
+        yield pair
 
 
 def batch(pair: Pair, number: int) -> list[int]:
@@ -51,14 +50,17 @@ def read(pair: Pair, rows: int) -> dict[str, Any]:
 
     def saved() -> dict[str, Any] | None:
         status = pair.status()
-        return status if status["verified_up_to"]["candidate"] and _consumed(status) >= rows else None
+        consumed = status["accounts"]["candidate"]["consumed"]
+        return status if status["verified_up_to"]["candidate"] and consumed >= rows else None
 
     return eventually(saved, what=f"{rows} rows of the candidate are read")
 
 
-def _consumed(status: dict[str, Any]) -> int:
-    consumed: int = status["accounts"]["candidate"]["consumed"]
-    return consumed
+def hole(pair: Pair) -> dict[str, Any]:
+    """The status once there is a hole, which makes the gate undecided."""
+    status = pair.service.shows(hole_count=1)
+    assert (status["verdict"], pair.service.gate()) == ("INCONCLUSIVE", "undecided")
+    return status
 
 
 def test_a_candidate_that_writes_everything_twice_in_one_attempt_is_found(pair: Pair) -> None:
@@ -67,13 +69,14 @@ def test_a_candidate_that_writes_everything_twice_in_one_attempt_is_found(pair: 
     read(pair, 2 * len(ROWS))
     assert pair.status()["verdict"] != "DIVERGED", "a retry may still come"
     pair.candidate.say()
-    eventually(lambda: pair.status()["verdict"] == "DIVERGED", what="every copy counts")
+    pair.service.shows(verdict="DIVERGED")
     for number in range(1, 4):
         pair.candidate.attempt("e/0.0", batch(pair, number))
         pair.candidate.say()
     eventually(lambda: pair.status()["closed_divergences"]["total"] == len(ROWS), what="all are told")
-    assert {found["kind"] for found in pair.found()} <= {"extra", "duplicate"}
-    assert {found["candidate"]["n"] for found in pair.found()} == set(rows)
+    found = pair.service.divergences()
+    assert {one["kind"] for one in found} <= {"extra", "duplicate"}
+    assert {one["candidate"]["n"] for one in found} == set(rows)
     assert pair.status()["accounts"]["candidate"]["replayed"] == 0
 
 
@@ -83,7 +86,7 @@ def test_a_retry_whose_rows_come_in_another_order_is_no_alarm(pair: Pair) -> Non
     pair.candidate.attempt("e/0.1", key_by_key(rows))
     pair.candidate.attempt("f/0.0", rows[7:] + rows[:7])
     pair.candidate.say()
-    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    pair.service.answers("pass")
     status = read(pair, 25 + 2 * len(ROWS))
     assert (status["verdict"], status["hole_count"]) == ("EQUIVALENT", 0)
     assert (status["matched"], status["accounts"]["candidate"]["replayed"]) == (len(ROWS), 25 + len(ROWS))
@@ -94,10 +97,7 @@ def test_a_retry_with_other_rows_is_a_hole_and_no_difference(pair: Pair) -> None
     pair.candidate.attempt("e/0.0", rows[:25])
     pair.candidate.attempt("e/0.1", rows[5:])
     pair.candidate.say()
-    status = eventually(
-        lambda: status if (status := pair.status())["hole_count"] else None, what="the batch is a hole"
-    )
-    assert (status["verdict"], pair.service.gate()) == ("INCONCLUSIVE", "undecided")
+    status = hole(pair)
     assert status["holes"][0]["side"] == "candidate"
     assert "query query-1.9.0 of the candidate has written batch 0 several times" in status["reason"]
 
@@ -111,7 +111,7 @@ def test_a_retry_after_a_kill_in_the_middle_of_a_batch_is_told(pair: Pair) -> No
     pair.service.start()
     pair.candidate.attempt("e/0.1", key_by_key(rows))
     pair.candidate.say()
-    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    pair.service.answers("pass")
     status = read(pair, 25 + len(ROWS))
     assert (status["matched"], status["accounts"]["candidate"]["replayed"]) == (len(ROWS), 25)
 
@@ -124,7 +124,7 @@ def test_what_is_remembered_is_bounded_by_the_horizon_and_survives_a_kill(pair: 
         pair.candidate.say()
     count = len(ROWS) * len(written)
     read(pair, count)
-    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    pair.service.answers("pass")
     pair.service.kill()
     pair.service.start()
     pair.candidate.batch = 2 * HORIZON - 2
@@ -134,8 +134,4 @@ def test_what_is_remembered_is_bounded_by_the_horizon_and_survives_a_kill(pair: 
     assert status["accounts"]["candidate"]["replayed"] == len(ROWS)
     pair.candidate.batch = 0
     pair.candidate.attempt("late/0.0", written[0])
-    status = eventually(
-        lambda: status if (status := pair.status())["hole_count"] else None, what="it is forgotten"
-    )
-    assert f"no more than {HORIZON} are remembered" in status["reason"]
-    assert (status["verdict"], pair.service.gate()) == ("INCONCLUSIVE", "undecided")
+    assert f"no more than {HORIZON} are remembered" in hole(pair)["reason"]

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import passes_with
 from tests.support.commands import twinstream
 from tests.support.dashboard import filled, queries
 from tests.support.marks import whole_product
-from tests.support.prometheus import SHIPPED, Prometheus, prometheus
+from tests.support.prometheus import SHIPPED, Prometheus
 from tests.support.service import WEB, ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
@@ -42,12 +40,6 @@ class Release:
         folder.mkdir()
         return ServiceProcess(spec_file(folder, "canary", *self._topics), *self._places, "--role", role)
 
-    def gate_is(self, answer: str, *, seconds: float = 60) -> None:
-        """The API process comes to answer so."""
-        eventually(
-            lambda: self.api.gate() == answer, seconds=seconds, what=f"{answer}: {self.api.get('/gate')}"
-        )
-
     def owner(self) -> ServiceProcess:
         """The matcher process that owns the comparison."""
         (owner,) = (one for one in self.matchers if value(one, "twinstream_standby") == 0)
@@ -61,27 +53,22 @@ def release(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> I
     release = Release(tmp_path, kafka.brokers, redis_url, topics)
     with ExitStack() as stack:
         for process in (release.api, *release.matchers):
-            process.start()
-            stack.callback(ended, process)
+            stack.enter_context(process)
         for matcher in release.matchers:
             eventually(matcher.ready, seconds=60, what=f"it owns or stands by: {matcher.log()}")
         release.write.both(range(300))
-        passes_with(release.api, 300)
+        release.api.passes_with(300)
         yield release
 
 
 @pytest.fixture
 def scraped(release: Release, tmp_path: Path) -> Iterator[Prometheus]:
     """A Prometheus that scrapes all of them, and a second process for the API, as the chart has it."""
-    second = release.process("api-2", "api")
-    second.start()
-    try:
-        passes_with(second, 300)
+    with release.process("api-2", "api") as second:
+        second.passes_with(300)
         beside = [process.address for process in (second, *release.matchers)]
-        with prometheus(tmp_path / "prometheus", release.api.address, beside=beside) as server:
+        with Prometheus(tmp_path / "prometheus", release.api.address, beside=beside) as server:
             yield server
-    finally:
-        second.stop()
 
 
 def of_a_comparison(server: Prometheus, expression: str) -> list[tuple[dict[str, str], float]]:
@@ -99,14 +86,19 @@ def once(server: Prometheus, expression: str) -> None:
     assert len(set(labels)) == len(labels), f"{expression} has several answers: {labels}"
 
 
-def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
-    release: Release, scraped: Prometheus
-) -> None:
+def differs(release: Release) -> None:
+    """The gate fails: one event is missing; and another one waits for its partner."""
     release.write.reference(3, -1)
     release.write.both(range(300, 600))
     release.write.candidate(77, 1)
     release.write.flush()
-    release.gate_is("fail")
+    release.api.answers("fail")
+
+
+def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
+    release: Release, scraped: Prometheus
+) -> None:
+    differs(release)
     waits = 'min(twinstream_unmatched{comparison="canary", side="candidate"}) == 1'
     eventually(lambda: scraped.query(waits), seconds=60, what="both processes of the API tell of all of it")
     fires = 'ALERTS{comparison="canary", alertname="TwinstreamDiverged", alertstate="firing"}'
@@ -131,9 +123,8 @@ def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
     became = of_a_comparison(scraped, shown["What became of the events"])
     told = {(labels["side"], labels["state"]): count for labels, count in became}
     for side, accounts in status["accounts"].items():
-        assert {state: told[side, state] for state in accounts if state != "consumed"} == {
-            state: count for state, count in accounts.items() if state != "consumed"
-        }
+        accounts.pop("consumed")
+        assert {state: told[side, state] for state in accounts} == accounts
     events, pairs = (
         expression.replace("rate(", "(").replace("[$__rate_interval]", "")
         for expression in (shown["Events consumed"], shown["Pairs matched"])
@@ -144,13 +135,6 @@ def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
 
 def by_side(server: Prometheus, expression: str) -> dict[str, float]:
     return {labels["side"]: count for labels, count in of_a_comparison(server, expression)}
-
-
-def ended(process: ServiceProcess) -> None:
-    """A process is stopped, whatever a test has done to it."""
-    if process.process.poll() is None:
-        process.process.send_signal(signal.SIGCONT)
-        process.stop()
 
 
 def metrics(process: ServiceProcess) -> str:
@@ -178,12 +162,12 @@ def test_the_api_says_what_the_owner_says_also_when_that_is_replaced(release: Re
     (standby,) = (one for one in release.matchers if one is not owner)
     freeze(standby, signal.SIGSTOP)
     owner.kill()
-    release.gate_is("undecided")
+    release.api.answers("undecided")
     assert release.api.ready(), "one that can answer is ready"
     freeze(standby, signal.SIGCONT)
-    release.gate_is("pass")
+    release.api.answers("pass")
     release.write.both(range(300, 400))
-    passes_with(release.api, 400)
+    release.api.passes_with(400)
     owner.start()
     eventually(owner.ready, what="the one that was replaced stands by, and is ready")
     assert value(owner, "twinstream_standby") == 1
@@ -195,28 +179,24 @@ def test_all_processes_may_be_started_anew_one_after_the_other(release: Release)
     release.write.both(range(300, 400))
     release.api.start()
     assert release.api.gate() == "undecided", "nothing is known before the owner has answered"
-    passes_with(release.api, 400)
+    release.api.passes_with(400)
     for matcher in release.matchers:
         assert matcher.stop() == 0
         matcher.start()
         eventually(matcher.ready, what="it owns or stands by")
     release.write.both(range(400, 500))
-    passes_with(release.api, 500)
+    release.api.passes_with(500)
 
 
 def exposes_no_series_twice(release: Release) -> None:
     """No series of a comparison is told by processes of both roles."""
     api, matcher = names(release.api), names(release.matchers[0])
     assert {"twinstream_verdict", "twinstream_gate", "twinstream_matched_total"} <= api
-    assert matcher == {
-        "twinstream_matcher_falls_total",
-        "twinstream_matcher_crash_loop",
-        "twinstream_standby",
-    }
+    assert matcher == {f"twinstream_{it}" for it in ("matcher_falls_total", "matcher_crash_loop", "standby")}
     assert not api & matcher
     for process in (release.api, release.matchers[0]):
         assert "twinstream_process_resident_memory_bytes " in metrics(process)
-    nothing = httpx.get(f"{release.matchers[0].address}/v1/comparisons", trust_env=False)
+    nothing = WEB.get(f"{release.matchers[0].address}/v1/comparisons")
     assert (nothing.status_code, "this process has matchers alone" in nothing.json()["detail"]) == (404, True)
 
 
@@ -224,20 +204,12 @@ def test_without_any_matcher_the_api_is_ready_undecided_and_says_why(release: Re
     exposes_no_series_twice(release)
     for matcher in release.matchers:
         matcher.stop()
-    release.gate_is("undecided")
+    release.api.answers("undecided")
     assert release.api.ready()
-    eventually(
-        lambda: "No matcher is heard that owns this comparison" in release.api.get("/gate")["reason"],
-        what="the reason names it",
-    )
-    refused = reset(release)
+    unheard = "No matcher is heard that owns this comparison"
+    eventually(lambda: unheard in release.api.get("/gate")["reason"], what="the reason names it")
+    refused = release.api.reset()
     assert (refused.status_code, "no matcher is heard" in refused.json()["detail"]) == (409, True)
-
-
-def reset(release: Release) -> httpx.Response:
-    url = f"{release.api.address}/v1/comparisons/canary/reset"
-    body = {"reason": "the candidate is mended", "by": "ann", "start": "now"}
-    return httpx.post(url, json=body, timeout=60, trust_env=False)
 
 
 def waiting(release: Release) -> list[tuple[str, object]]:
@@ -246,24 +218,19 @@ def waiting(release: Release) -> list[tuple[str, object]]:
 
 
 def test_differences_and_what_waits_are_shown_and_a_reset_reaches_the_owner(release: Release) -> None:
-    release.write.reference(3, -1)
-    release.write.both(range(300, 600))
-    release.write.candidate(77, 1)
-    release.write.flush()
-    release.gate_is("fail")
-    (found,) = eventually(lambda: release.api.get("/divergences")["items"], what="the difference")
+    differs(release)
+    (found,) = eventually(release.api.divergences, what="the difference")
     code, told, _ = twinstream("explain", found["id"], "--service", release.api.address)
     assert (code, "missing" in told) == (0, True)
-    eventually(
-        lambda: waiting(release) == [("candidate", {"k": 77, "n": 1})], seconds=60, what="what waits is shown"
-    )
+    one = [("candidate", {"k": 77, "n": 1})]
+    eventually(lambda: waiting(release) == one, seconds=60, what="what waits is shown")
     release.write.reference(77, 1)
     release.write.flush()
     eventually(lambda: waiting(release) == [], what="nothing waits any more")
-    answer = reset(release)
+    answer = release.api.reset()
     assert (answer.status_code, answer.json()["by"]) == (200, "ann"), answer.text
     release.write.both(range(600, 650))
-    passes_with(release.api, 50)
+    release.api.passes_with(50)
     status = release.api.get("")
     assert [(one["by"], one["before"]["verdict"]) for one in status["resets"]] == [("ann", "DIVERGED")]
-    assert release.api.get("/divergences")["items"] == []
+    assert release.api.divergences() == []

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import httpx
 import pytest
 import redis
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import passes_with, running
+from tests.support.cases import NOTHING
 from tests.support.marks import one_a_change, whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -56,50 +55,31 @@ def place(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Pla
 
 def has_diverged(service: ServiceProcess, matched: int = 1000) -> None:
     """The difference is found, and nothing waits for a partner."""
-    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
-    eventually(lambda: service.get("")["matched"] == matched, seconds=60, what="the rest matches")
-    rest = {"reference": 0, "candidate": 0}
-    eventually(lambda: service.get("")["unmatched"] == rest, seconds=60, what="nothing waits")
-
-
-def reset(service: ServiceProcess, start: Any = "now") -> httpx.Response:
-    return httpx.post(
-        f"{service.address}/v1/comparisons/shared/reset",
-        json={"reason": "the candidate is mended", "by": "ann", "start": start},
-        timeout=60,
-        trust_env=False,
-    )
+    service.answers("fail")
+    service.shows(matched=matched, unmatched=NOTHING)
 
 
 def have_begun(service: ServiceProcess) -> None:
     """All shards have begun anew: with `now` each begins where it rests."""
-
-    def begun() -> bool:
-        status = service.get("")
-        return status["reset_count"] == 1 and status["waiting_for"] is None
-
-    eventually(begun, seconds=60, what="all have begun anew")
+    service.shows(reset_count=1, waiting_for=None)
 
 
 def is_anew(service: ServiceProcess, matched: int) -> None:
     """All of it has begun anew, once, and matched so many, with no difference."""
-    passes_with(service, matched)
+    service.passes_with(matched)
     status = service.get("")
     assert (status["divergences"]["total"], status["hole_count"], status["reset_count"]) == (0, 0, 1)
     (record,) = status["resets"]
-    assert (record["by"], record["before"]["verdict"], record["before"]["matched"]) == (
-        "ann",
-        "DIVERGED",
-        1000,
-    )
-    assert service.get("/divergences")["items"] == []
+    before = record["before"]
+    assert (record["by"], before["verdict"], before["matched"]) == ("ann", "DIVERGED", 1000)
+    assert service.divergences() == []
 
 
 def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -> None:
-    with running(place.service("alone")) as service:
+    with place.service("alone") as service:
         has_diverged(service)
         matchers = service.matchers()
-        response = reset(service)
+        response = service.reset()
         assert response.status_code == 200, response.text
         assert service.gate() == "undecided"
         have_begun(service)
@@ -116,9 +96,9 @@ def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -
 def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or_both_in_the_new(
     place: Place, number: int
 ) -> None:
-    with running(place.service("alone")) as service, ThreadPoolExecutor(1) as aside:
+    with place.service("alone") as service, ThreadPoolExecutor(1) as aside:
         has_diverged(service)
-        asked = aside.submit(reset, service)
+        asked = aside.submit(service.reset)
         os.kill(service.matchers()[number], signal.SIGKILL)
         response = asked.result(timeout=60)
         assert response.status_code in (200, 409, 503), response.text
@@ -132,15 +112,15 @@ def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or
         if service.get("")["reset_count"]:
             is_anew(service, 200)
         else:
-            eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
+            service.answers("fail")
 
 
 def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place: Place) -> None:
-    with running(place.service("alone")) as service:
+    with place.service("alone") as service:
         has_diverged(service)
         ends = {str(row["partition"]): row["position"] for row in service.get("")["progress"]["candidate"]}
         lost = {**ends, "3": ends["3"] + 1}
-        response = reset(service, {"at": "offsets", "reference": lost, "candidate": ends})
+        response = service.reset({"at": "offsets", "reference": lost, "candidate": ends})
         assert response.status_code == 200, response.text
         place.write.both(range(1000, 1200))
         is_anew(service, 200)
@@ -164,7 +144,7 @@ def apart(place: Place) -> Iterator[tuple[ServiceProcess, list[ServiceProcess]]]
     hosts = [place.service(f"host-{number}", "--role", "matcher") for number in range(2)]
     with ExitStack() as stack:
         for process in (api, *hosts):
-            stack.enter_context(running(process))
+            stack.enter_context(process)
         yield api, hosts
 
 
@@ -174,11 +154,11 @@ def test_it_is_asked_for_at_the_api_and_done_by_matchers_on_two_hosts(
     api, hosts = apart
     has_diverged(api)
     os.kill(hosts[0].matchers()[0], signal.SIGKILL)
-    eventually(lambda: reset(api).status_code == 200, seconds=60, what="the owner of shard 0 answers")
+    eventually(lambda: api.reset().status_code == 200, seconds=60, what="the owner of shard 0 answers")
     assert api.gate() == "undecided", "what was said of the old comparison counts no more"
     have_begun(api)
     place.write.both(range(1000, 1200))
     is_anew(api, 200)
-    eventually(lambda: reset(api, {"at": "earliest"}).status_code == 200, seconds=30, what="it may be reset")
+    eventually(lambda: api.reset({"at": "earliest"}).status_code == 200, seconds=30, what="it may be reset")
     has_diverged(api, 1200)
     assert api.get("")["reset_count"] == 2

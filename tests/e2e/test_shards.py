@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
 import pytest
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.cases import NOTHING
 from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
@@ -37,15 +35,15 @@ class Case(NamedTuple):
     redis: str
     write: Writer
 
-    @contextmanager
-    def running(self, *options: str, database: int = 0) -> Iterator[ServiceProcess]:
+    def service(self, shards: int = 1, database: int = 0) -> ServiceProcess:
         """A service on a database of Redis."""
-        service = ServiceProcess(self.spec, self.brokers, f"{self.redis}{database}", *options)
-        service.start()
-        try:
-            yield service
-        finally:
-            service.stop()
+        redis = f"{self.redis}{database}"
+        return ServiceProcess(self.spec, self.brokers, redis, "--shards", str(shards))
+
+    def passes(self, service: ServiceProcess, numbers: range) -> None:
+        """With these pairs, and all before them, the gate passes."""
+        self.write.both(numbers)
+        service.passes_with(numbers.stop)
 
 
 @pytest.fixture
@@ -75,23 +73,22 @@ def outcome(service: ServiceProcess) -> dict[str, Any]:
     def settled() -> dict[str, Any] | None:
         failed = service.gate() == "fail"  # Asked first: what comes in between may be what makes it fail.
         status: dict[str, Any] = service.get("")
-        done = sum(status["events"].values()) >= EVENTS and not any(status["unmatched"].values())
+        done = sum(status["events"].values()) >= EVENTS and status["unmatched"] == NOTHING
         through = status["verified_through"]
         looked = done and through is not None and datetime.fromisoformat(through) > began
         return status if looked and failed else None
 
     status = eventually(settled, seconds=60, what=f"all is settled; log: {service.log()[-800:]}")
     members = ("verdict", "events", "matched", "accounts", "divergences", "verified_up_to", "hole_count")
-    reports = service.get("/divergences?limit=100")["items"]
-    found = sorted((report["id"], report["kind"], str(report["positions"])) for report in reports)
+    found = sorted((one["id"], one["kind"], str(one["positions"])) for one in service.divergences())
     return {**{member: status[member] for member in members}, "found": found}
 
 
 def test_two_matchers_find_what_one_finds(case: Case) -> None:
     plant(case.write)
-    with case.running() as alone:
+    with case.service() as alone:
         expected = outcome(alone)
-    with case.running("--shards", "2", database=2) as service:
+    with case.service(2, database=2) as service:
         assert outcome(service) == expected
         assert len(service.matchers()) == 2
         positions = [partition["position"] for partition in service.get("")["progress"]["candidate"]]
@@ -99,95 +96,77 @@ def test_two_matchers_find_what_one_finds(case: Case) -> None:
 
 
 def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(case: Case) -> None:
-    with case.running("--shards", "2") as service:
-        case.write.both(range(1000))
-        eventually(lambda: service.gate() == "pass", what="the gate passes")
+    with case.service(2) as service:
+        case.passes(service, range(1000))
         matchers = service.matchers()
         os.kill(matchers[0], signal.SIGKILL)
-        eventually(lambda: service.gate() == "undecided", what="the gate is undecided without one of two")
+        service.answers("undecided")
         reasons = " ".join(service.get("")["health"]["reasons"])
         assert "Shard 0 of 2: " in reasons or "Shard 1 of 2: " in reasons
-        eventually(lambda: service.gate() == "pass", what="the gate passes again")
+        service.answers("pass")
         assert service.get("")["matched"] == 1000
-        case.write.both(range(1000, 2000))
-        eventually(lambda: service.get("")["matched"] == 2000, what="both go on")
+        case.passes(service, range(1000, 2000))
         assert set(service.matchers()) & set(matchers) == {matchers[1]}
 
 
 def test_a_second_service_stands_by_for_all_shards_and_takes_them_over(case: Case) -> None:
-    with case.running("--shards", "2") as service:
-        case.write.both(range(100))
-        eventually(lambda: service.gate() == "pass", what="the gate passes")
-        with case.running("--shards", "2") as second:
+    with case.service(2) as service:
+        case.passes(service, range(100))
+        with case.service(2) as second:
             eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
-            eventually(lambda: second.gate() == "pass", what="it answers as the owner of both does")
+            second.answers("pass")  # as the owner of both does
             assert not second.ready()
             service.kill()
             eventually(second.ready, seconds=60, what="it has taken over")
-            eventually(lambda: second.gate() == "pass", seconds=60, what="it passes by itself")
-            assert second.get("")["matched"] == 100
-        service.start()
+            second.passes_with(100)
 
 
 def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when_it_wakes(case: Case) -> None:
-    with case.running("--shards", "2") as service:
-        case.write.both(range(1000))
-        eventually(lambda: service.gate() == "pass", what="the gate passes")
-        with case.running("--shards", "2") as second:
+    with case.service(2) as service:
+        case.passes(service, range(1000))
+        with case.service(2) as second:
             eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
             paused = service.matchers()[0]
             os.kill(paused, signal.SIGSTOP)
             try:
-                stands_by = re.compile(r"shard [01] of 2: another process owns this comparison")
-                eventually(
-                    lambda: (
-                        [bool(stands_by.match(one)) for one in second.get("")["health"]["reasons"]] == [True]
-                    ),
-                    seconds=40,
-                    what="it owns one of two",
-                )
+                eventually(lambda: _owns_one_of_two(second), seconds=40, what="it owns one of two")
                 case.write.both(range(1000, 1500))
                 assert service.gate() == "undecided"
-                eventually(lambda: _passes(second, 1500), what="it shows both, one of which it owns")
+                second.passes_with(1500)  # it shows both, one of which it owns
             finally:
                 os.kill(paused, signal.SIGCONT)
-            eventually(lambda: _passes(service, 1500), what="the other one shows both, too")
+            service.passes_with(1500)
             assert [service.ready(), second.ready()] == [False, False]
             assert service.get("")["accounts"] == second.get("")["accounts"]
             service.kill()
             eventually(second.ready, seconds=60, what="it owns both")
-            eventually(lambda: second.gate() == "pass", seconds=60, what="it passes by itself")
-            assert (second.get("")["matched"], second.get("")["hole_count"]) == (1500, 0)
-        service.start()
+            second.passes_with(1500)
+            assert second.get("")["hole_count"] == 0
 
 
-def _passes(service: ServiceProcess, matched: int) -> bool:
-    return service.gate() == "pass" and service.get("")["matched"] == matched
+def _owns_one_of_two(service: ServiceProcess) -> bool:
+    stands_by = re.compile(r"shard [01] of 2: another process owns this comparison")
+    return [bool(stands_by.match(one)) for one in service.get("")["health"]["reasons"]] == [True]
 
 
 def test_another_number_of_matchers_waits_for_a_reset(case: Case) -> None:
-    case.write.both(range(500))
-    with case.running() as alone:
-        eventually(lambda: alone.gate() == "pass", what="the gate passes")
-    with case.running("--shards", "2") as service:
-        eventually(
-            lambda: "its state is that of --shards 1, and this process" in service.get("")["reason"],
-            what="it says so",
-        )
+    with case.service() as alone:
+        case.passes(alone, range(500))
+    with case.service(2) as service:
+        _is_refused_state(service, "1, and this process")
         assert service.gate() == "undecided"
-        done = httpx.post(
-            f"{service.address}/v1/comparisons/shared/reset",
-            json={"reason": "two matchers", "by": "ann"},
-            timeout=60,
-            trust_env=False,
-        )
+        done = service.reset(start=None)
         assert done.status_code == 200, done.text
-        eventually(lambda: _passes(service, 500), seconds=60, what="both have begun anew")
+        service.passes_with(500)
         assert service.get("")["reset_count"] == 1
-    with case.running() as alone:
-        eventually(
-            lambda: "its state is that of --shards 2" in alone.get("")["reason"], what="the old state is gone"
-        )
+    with case.service() as alone:
+        _is_refused_state(alone, "2")
+
+
+def _is_refused_state(service: ServiceProcess, shards: str) -> None:
+    """The state in Redis is that of another number of shards, and the service says so."""
+    reason = f"its state is that of --shards {shards}"
+    eventually(lambda: reason in service.get("")["reason"], what=reason)
 
 
 @pytest.mark.parametrize(

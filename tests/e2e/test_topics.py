@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import redis
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import Case, running, serving
+from tests.support.cases import Case, Serve
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -24,17 +23,11 @@ pytestmark = whole_product()
 
 
 @pytest.fixture
-def passing(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
+def passing(serve: Serve) -> Case:
     """A service that has matched a hundred pairs and passes."""
-    with serving(tmp_path, kafka.brokers, redis_url, (topic(), topic())) as case:
-        case.write.both(range(100))
-        case.passes_with(100)
-        yield case
-
-
-def _found(service: ServiceProcess) -> list[str]:
-    """The differences that are told, by identifier."""
-    return [found["id"] for found in service.get("/divergences")["items"]]
+    case = serve()
+    case.passes(range(100))
+    return case
 
 
 def _hole(service: ServiceProcess, beginning: str) -> dict[str, Any]:
@@ -54,9 +47,7 @@ def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets
     service, write, topics = passing
     matchers = service.matchers()
     topics.create_anew(Side.RIGHT)
-    for number in range(150):
-        write.candidate(number % 10, number)
-    write.flush()
+    write.side(Side.RIGHT, range(150))
     hole = _hole(service, "was deleted and created anew")
     assert "begins there at 0" in hole["reason"]
     assert service.matchers() == matchers, "it goes on and does not crash"
@@ -65,24 +56,20 @@ def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets
 def test_what_came_out_of_a_topic_created_anew_is_never_held_against_a_side(passing: Case) -> None:
     service, write, topics = passing
     topics.create_anew(Side.RIGHT)
-    for number in range(150):
-        write.candidate(number % 10, 1000 + number)
-        write.reference(number % 10, 100 + number)
-    write.flush()
+    write.side(Side.RIGHT, range(1000, 1150))
+    write.side(Side.LEFT, range(100, 250))
     _hole(service, "was deleted and created anew")
     status = service.get("")
     assert status["verdict"] == "INCONCLUSIVE", "a difference that was called proven stays"
     assert status["divergences"]["total"] > 0
-    assert all(found["tainted"] for found in service.get("/divergences")["items"])
+    assert all(found["tainted"] for found in service.divergences())
 
 
 def test_a_topic_created_anew_while_the_service_was_away_is_a_hole(passing: Case) -> None:
     service, write, topics = passing
     service.stop()
     topics.create_anew(Side.RIGHT)
-    for number in range(150):
-        write.candidate(number % 10, number)
-    write.flush()
+    write.side(Side.RIGHT, range(150))
     service.start()
     hole = _hole(service, "was deleted and created anew")
     assert "offset 100 was next" in hole["reason"]
@@ -97,7 +84,7 @@ def test_a_partition_added_while_the_service_runs_is_a_hole_and_is_read(passing:
         topics.append(side, 1, b'{"k": 3, "n": 777}')
     hole = _hole(service, " partition 1 (reference) was added, which begins at offset 0")
     assert hole["position"]["partition"] == 1
-    eventually(lambda: service.get("")["matched"] == 101, seconds=60, what="the new partition is compared")
+    service.shows(matched=101)
 
 
 def test_records_deleted_before_they_were_read_are_a_hole_with_both_offsets(passing: Case) -> None:
@@ -127,27 +114,18 @@ def test_records_deleted_while_a_matcher_is_stopped_are_a_hole_with_both_offsets
 
 
 def test_records_deleted_while_a_side_waits_for_the_other_are_a_hole_with_both_offsets(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+    serve: Serve, tmp_path: Path
 ) -> None:
-    names = topic(), topic()
-    limits = "limits: {unmatched_events: 4000}\n"
     config = tmp_path / "config.yaml"
     config.write_text("kafka: {queued.min.messages: 100, fetch.message.max.bytes: 10000}\n")
-    spec = spec_file(tmp_path, f"on-{names[0]}", *names, limits)
-    write = Writer(kafka.brokers, *names)
-    for number in range(8000):
-        write.reference(number % 10, number)
-        if number % 500 == 499:
-            write.flush()  # What stands in one batch is fetched as a whole.
-    topics = KafkaTopics(kafka.brokers, dict(zip(Side, names, strict=True)))
-    with running(ServiceProcess(spec, kafka.brokers, redis_url, "--config", str(config))) as service:
-        eventually(lambda: service.get("")["events"]["reference"] > 2000, seconds=60, what="it waits")
-        topics.retain(Side.LEFT, 0, 7000)
-        for number in range(8000):
-            write.candidate(number % 10, number)
-        write.flush()
-        first = _check_lost(service, total=8000, begins_at=7000)
-        assert first in range(2001, 7000)
+    service, write, topics = serve("--config", str(config), more="limits: {unmatched_events: 4000}\n")
+    for begin in range(0, 8000, 500):
+        write.side(Side.LEFT, range(begin, begin + 500))  # What stands in one batch is fetched as a whole.
+    eventually(lambda: service.get("")["events"]["reference"] > 2000, seconds=60, what="it waits")
+    topics.retain(Side.LEFT, 0, 7000)
+    write.side(Side.RIGHT, range(8000))
+    first = _check_lost(service, total=8000, begins_at=7000)
+    assert first in range(2001, 7000)
 
 
 def _check_lost(service: ServiceProcess, *, total: int, begins_at: int) -> int:
@@ -175,30 +153,29 @@ def test_a_topic_that_becomes_compacted_is_a_hole_and_one_that_is_compacted_is_r
     topics.set_cleanup_policy(Side.LEFT, "compact")
     _hole(service, "is compacted now (cleanup.policy compact)")
     spec = spec_file(tmp_path, "compacted", topic(), topic(config={"cleanup.policy": "compact"}))
-    other = ServiceProcess(spec, kafka.brokers, redis_url)
-    other.start()
-    eventually(
-        lambda: "compaction removes records that are to be compared" in other.get("")["reason"],
-        what="it is refused",
-    )
-    assert (other.get("")["verdict"], other.gate()) == ("PENDING", "undecided")
-    other.stop()
+    with ServiceProcess(spec, kafka.brokers, redis_url) as other:
+        _is_pending(other, "compaction removes records that are to be compared")
+
+
+def _is_pending(service: ServiceProcess, reason: str) -> None:
+    eventually(lambda: reason in service.get("")["reason"], what=f"it says: {reason}")
+    assert (service.get("")["verdict"], service.gate()) == ("PENDING", "undecided")
 
 
 def test_an_empty_store_after_a_verdict_is_no_first_start(passing: Case, redis_url: str) -> None:
     service, write, _ = passing
     write.reference(3, -1)
     write.both(range(100, 200))
-    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
-    before = eventually(lambda: _found(service), what="the difference is told")
+    service.answers("fail")
+    (before,) = eventually(service.divergences, what="the difference is told")
     service.stop()
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
     service.start()
     assert service.gate() in {"undecided", "fail"}
-    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails again")
-    assert len(before) == 1
-    eventually(lambda: _found(service) == before, what="the same difference is told again")
+    service.answers("fail")
+    same = [before["id"]]
+    eventually(lambda: [one["id"] for one in service.divergences()] == same, what="the same is told again")
 
 
 def test_an_empty_store_of_which_the_records_are_gone_is_a_hole_with_the_gap(
@@ -225,33 +202,25 @@ def test_an_empty_store_of_which_the_records_are_gone_is_a_hole_with_the_gap(
 def test_a_reference_that_ran_long_and_a_candidate_of_today_agree_behind_a_cut(
     kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, start: str, matched: int
 ) -> None:
-    names = {side: topic() for side in Side}
-    spec = spec_file(tmp_path, "late", names[Side.LEFT], names[Side.RIGHT], f"start: {start}\n")
-    write = Writer(kafka.brokers, names[Side.LEFT], names[Side.RIGHT])
-    for number in range(400):
-        write.reference(number % 10, number)
+    topics = topic(), topic()
+    spec = spec_file(tmp_path, "late", *topics, f"start: {start}\n")
+    write = Writer(kafka.brokers, *topics)
+    write.side(Side.LEFT, range(400))
     write.both(range(400, 1000))
-    write.flush()
-    service = ServiceProcess(spec, kafka.brokers, redis_url)
-    service.start()
-    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
-    status = service.get("")
+    with ServiceProcess(spec, kafka.brokers, redis_url) as service:
+        service.answers("pass")
+        status = service.get("")
     assert (status["matched"], status["divergences"]["total"]) == (matched, 0)
     accounts = status["accounts"]["reference"]
     assert accounts.pop("consumed") == sum(accounts.values())
-    service.stop()
 
 
 def test_a_candidate_that_started_long_after_the_reference_is_no_safe_start(
     kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
 ) -> None:
-    names = {side: topic() for side in Side}
-    topics = KafkaTopics(kafka.brokers, names)
+    names = topic(), topic()
+    topics = KafkaTopics(kafka.brokers, dict(zip(Side, names, strict=True)))
     topics.append(Side.LEFT, 0, b'{"k": 1, "n": 1}', 1_000_000_000_000)
     topics.append(Side.RIGHT, 0, b'{"k": 1, "n": 2}', 1_700_000_000_000)
-    spec = spec_file(tmp_path, "apart", names[Side.LEFT], names[Side.RIGHT])
-    service = ServiceProcess(spec, kafka.brokers, redis_url)
-    service.start()
-    eventually(lambda: "further apart than limits.lead" in service.get("")["reason"], what="it says so")
-    assert (service.get("")["verdict"], service.gate()) == ("PENDING", "undecided")
-    service.stop()
+    with ServiceProcess(spec_file(tmp_path, "apart", *names), kafka.brokers, redis_url) as service:
+        _is_pending(service, "further apart than limits.lead")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import running
 from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
@@ -36,19 +35,18 @@ def test_a_trial_runs_beside_the_comparison_and_says_what_it_would_hide(
     live = spec_file(tmp_path, name, *topics, "identity: [k]\n")
     tried = spec_file(tmp_path / "trial", name, *topics, LOOSER)
     writer = Writer(kafka.brokers, *topics)
-    with running(ServiceProcess(live, kafka.brokers, redis_url)) as service:
+    with ServiceProcess(live, kafka.brokers, redis_url) as service:
         writer.both(range(200))
         writer.reference(3, 1000)
         writer.candidate(3, 2000)
         writer.both(range(200, 400))
-        eventually(lambda: service.gate() == "fail", seconds=60, what="the comparison has diverged")
+        service.answers("fail")
         assert command(service, "gate", f"{name}~trial")[0] == 2, "there is none yet"
-    options = ("--trial", str(tried))
-    with running(ServiceProcess(live, kafka.brokers, redis_url, *options)) as service:
+    with service.another("--trial", str(tried)) as service:
         found = eventually(lambda: _hides_one(service, 401), seconds=60, what="the trial has settled all")
         assert found["changes"] == ["equality"]
         assert found["alone"]["count"] == 0
-        eventually(lambda: service.gate() == "fail", seconds=60, what="it is held to its own rules")
+        service.answers("fail")  # by its own rules
         code, told = command(service, "gate", f"{name}~trial")
         assert (code, f"ask that of {name}" in told) == (2, True)
         code, told = command(service, "status")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.browser import chromium, watched
-from tests.support.server import Served, served
-from tests.support.statuses import NAME, expectation, status
+from tests.support.server import OPERATOR, READER, Served, served
+from tests.support.statuses import NAME, expectation, now, status
 from tests.support.waiting import eventually
 from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
 
-READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
-FILE = f"read viewer {READER}\noperate anna {OPERATOR}\n"
 CLOSED = [
     *("/v1/comparisons", f"/v1/comparisons/{NAME}", f"/v1/comparisons/{NAME}/gate", "/v1/events", "/v1/me"),
     *("/metrics", "/openapi.json", "/v1/nothing", "/nothing", "/static", "/healthz/", "//healthz"),
@@ -28,22 +25,15 @@ CLOSED = [
 OPEN = ["/healthz", "/readyz", "/login", "/static/base.css", "/static/js/login.js", "/favicon.ico"]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "tokens"
-    file.write_text(FILE)
-    return file
-
-
 def begin(service: Served) -> Served:
     service.call(lambda: service.board.expect(expectation()))
-    service.publish(status(at=datetime.now(UTC)))
+    service.publish(status(at=now()))
     return service
 
 
 @pytest.fixture
-def service(file: Path) -> Iterator[Served]:
-    with served(Board(stale_after_seconds=60), keys=TokenFile(str(file))) as service:
+def service(tokens: Path) -> Iterator[Served]:
+    with served(Board(stale_after_seconds=60), keys=TokenFile(str(tokens))) as service:
         yield begin(service)
 
 
@@ -55,41 +45,31 @@ def ask(service: Served, path: str, method: str = "GET", **more: Any) -> httpx.R
     return httpx.request(method, service.url + path, trust_env=False, timeout=10, **more)
 
 
-@pytest.mark.parametrize("path", CLOSED)
-def test_without_a_token_nothing_is_told(service: Served, path: str) -> None:
-    response = ask(service, path)
-    assert response.status_code == 401
-    assert response.headers["www-authenticate"] == 'Bearer realm="twinstream"'
-    assert response.headers["content-type"] == "application/problem+json"
-    assert "default-src 'none'" in response.headers["content-security-policy"]
-    assert response.json()["detail"] == "A token is needed: send it as `Authorization: Bearer TOKEN`."
+def test_without_a_token_nothing_is_told_but_probes_and_files_without_data(service: Served) -> None:
+    for path in CLOSED:
+        response = ask(service, path)
+        assert response.status_code == 401, path
+        assert response.headers["www-authenticate"] == 'Bearer realm="twinstream"'
+        assert response.headers["content-type"] == "application/problem+json"
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert response.json()["detail"] == "A token is needed: send it as `Authorization: Bearer TOKEN`."
+    for path in OPEN:
+        assert ask(service, path).status_code == 200, path
 
 
-@pytest.mark.parametrize("path", OPEN)
-def test_probes_and_files_without_data_are_open(service: Served, path: str) -> None:
-    assert ask(service, path).status_code == 200
+def test_either_role_may_look_and_is_known_by_name(service: Served) -> None:
+    for token, name in [(READER, "viewer"), (OPERATOR, "anna")]:
+        for path in ("/v1/comparisons", f"/v1/comparisons/{NAME}/gate", "/metrics", "/openapi.json"):
+            assert ask(service, path, headers=bearer(token)).status_code == 200
+        assert ask(service, "/v1/me", headers=bearer(token)).json()["name"] == name
 
 
-@pytest.mark.parametrize("token", [READER, OPERATOR])
-def test_either_role_may_look(service: Served, token: str) -> None:
-    for path in ("/v1/comparisons", f"/v1/comparisons/{NAME}/gate", "/metrics", "/openapi.json"):
-        assert ask(service, path, headers=bearer(token)).status_code == 200
-
-
-NO_TOKENS = [
-    bearer("x" * 30),
-    {"Authorization": "Bearer"},
-    {"Authorization": READER},
-    {"Authorization": "Basic !"},
-    {"Cookie": "twinstream_token=x"},
-]
-
-
-@pytest.mark.parametrize("header", NO_TOKENS)
-def test_a_token_that_is_none_is_refused(service: Served, header: dict[str, str]) -> None:
-    response = ask(service, "/v1/comparisons", headers=header)
-    assert response.status_code == 401
-    assert READER not in response.text
+def test_a_token_that_is_none_is_refused(service: Served) -> None:
+    texts = ("Bearer " + "x" * 30, "Bearer", READER, "Basic !")
+    for header in (*({"Authorization": text} for text in texts), {"Cookie": "twinstream_token=x"}):
+        response = ask(service, "/v1/comparisons", headers=header)
+        assert response.status_code == 401, header
+        assert READER not in response.text
 
 
 def test_a_token_may_be_the_password_of_an_address(service: Served) -> None:
@@ -104,10 +84,8 @@ def test_changes_need_the_role_operate(service: Served) -> None:
         refused = ask(service, path, method, headers=bearer(READER), json={})
         assert (refused.status_code, refused.headers["content-type"]) == (403, "application/problem+json")
         assert refused.headers["www-authenticate"].endswith('error="insufficient_scope", scope="operate"')
-        assert (
-            refused.json()["detail"]
-            == f"{method} {path} needs the role operate, and viewer has the role read."
-        )
+        why = f"{method} {path} needs the role operate, and viewer has the role read."
+        assert refused.json()["detail"] == why
         assert ask(service, path, method, headers=bearer(OPERATOR), json={}).status_code not in (401, 403)
 
 
@@ -118,17 +96,12 @@ def test_to_ask_the_gate_by_post_needs_no_more_than_to_look(service: Served) -> 
         assert ask(service, path, "POST", json={}).status_code == 401
 
 
-def test_who_asks_is_known_by_name(service: Served) -> None:
-    for token, name in [(READER, "viewer"), (OPERATOR, "anna")]:
-        assert ask(service, "/v1/me", headers=bearer(token)).json()["name"] == name
-
-
-def test_a_withdrawn_token_is_refused_and_its_streams_end(service: Served, file: Path) -> None:
+def test_a_withdrawn_token_is_refused_and_its_streams_end(service: Served, tokens: Path) -> None:
     with httpx.stream("GET", service.url + "/v1/events", headers=bearer(READER), trust_env=False) as stream:
         lines = stream.iter_lines()
         assert next(lines)
-        file.write_text(f"operate anna {OPERATOR}\n")
-        service.publish(status(at=datetime.now(UTC)))
+        tokens.write_text(f"operate anna {OPERATOR}\n")
+        service.publish(status(at=now()))
         for _ in lines:
             pass
     assert ask(service, "/v1/comparisons", headers=bearer(READER)).status_code == 401
@@ -148,43 +121,41 @@ def test_a_cookie_is_given_for_a_token_and_taken_back(service: Served) -> None:
         assert http.get("/v1/me").json() == {"name": "anna", "role": "operate", "tokens": True}
         assert http.post("/logout", json={}).status_code == 204
         assert http.get("/v1/me").status_code == 401
-        forwarded = {"X-Forwarded-Proto": "https"}
-        assert (
-            "Secure" in http.post("/login", json={"token": OPERATOR}, headers=forwarded).headers["set-cookie"]
-        )
+        behind_tls = {"X-Forwarded-Proto": "https"}
+        again = http.post("/login", json={"token": OPERATOR}, headers=behind_tls)
+        assert "Secure" in again.headers["set-cookie"]
 
 
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({"Origin": "https://evil.example", "Content-Type": "application/json"}, 403),
-        ({"Origin": "null", "Content-Type": "application/json"}, 403),
-        ({"Sec-Fetch-Site": "cross-site", "Content-Type": "application/json"}, 403),
-        ({"Sec-Fetch-Site": "same-site", "Content-Type": "application/json"}, 403),
-        ({"Sec-Fetch-Site": "same-origin", "Content-Type": "text/plain"}, 415),
-        ({"Cookie": "other=1", "Content-Type": "application/x-www-form-urlencoded"}, 415),
-        ({"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json; charset=utf-8"}, 204),
-    ],
-)
-@pytest.mark.parametrize("tokens", [True, False])
-def test_a_page_of_another_host_changes_nothing(
-    file: Path, headers: dict[str, str], code: int, tokens: bool
-) -> None:
-    with served(Board(), keys=TokenFile(str(file)) if tokens else None) as service:
-        sent = {**headers, **(bearer(OPERATOR) if tokens else {})}
-        assert ask(service, "/logout", "POST", headers=sent, content=b"{}").status_code == code
+JSON = "application/json"
+SENT = [
+    ({"Origin": "https://evil.example", "Content-Type": JSON}, 403),
+    ({"Origin": "null", "Content-Type": JSON}, 403),
+    ({"Sec-Fetch-Site": "cross-site", "Content-Type": JSON}, 403),
+    ({"Sec-Fetch-Site": "same-site", "Content-Type": JSON}, 403),
+    ({"Sec-Fetch-Site": "same-origin", "Content-Type": "text/plain"}, 415),
+    ({"Cookie": "other=1", "Content-Type": "application/x-www-form-urlencoded"}, 415),
+    ({"Sec-Fetch-Site": "same-origin", "Content-Type": f"{JSON}; charset=utf-8"}, 204),
+]
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8080", "localhost.evil.example", "", "[::2", "10.0.0.1"]
-)
-def test_without_tokens_only_names_of_this_host_are_answered(host: str) -> None:
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_page_of_another_host_changes_nothing(tokens: Path, guarded: bool) -> None:
+    with served(Board(), keys=TokenFile(str(tokens)) if guarded else None) as service:
+        for headers, code in SENT:
+            sent = {**headers, **(bearer(OPERATOR) if guarded else {})}
+            assert ask(service, "/logout", "POST", headers=sent, content=b"{}").status_code == code, headers
+
+
+def test_without_tokens_only_names_of_this_host_are_answered() -> None:
+    others = ("evil.example", "evil.example:8080", "localhost.evil.example", "", "[::2", "10.0.0.1")
     with served(Board()) as service:
-        refused = ask(service, "/v1/comparisons", headers={"Host": host})
-        assert (refused.status_code, refused.headers["content-type"]) == (421, "application/problem+json")
-        assert ask(service, "/healthz", headers={"Host": host}).status_code == 200
+        for host in others:
+            refused = ask(service, "/v1/comparisons", headers={"Host": host})
+            told = refused.status_code, refused.headers["content-type"]
+            assert told == (421, "application/problem+json"), host
+            assert ask(service, "/healthz", headers={"Host": host}).status_code == 200
         for own in ("localhost", f"localhost:{service.port}", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"):
-            assert ask(service, "/v1/comparisons", headers={"Host": own}).status_code == 200
+            assert ask(service, "/v1/comparisons", headers={"Host": own}).status_code == 200, own
 
 
 def test_without_tokens_nobody_signs_in() -> None:
@@ -194,8 +165,8 @@ def test_without_tokens_nobody_signs_in() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["/twinstream", ""], ids=["kept by the proxy", "taken off by the proxy"])
-def test_a_base_path_is_honoured_whether_a_proxy_keeps_it_or_not(file: Path, prefix: str) -> None:
-    with served(Board(), keys=TokenFile(str(file)), base_path="/twinstream") as service:
+def test_a_base_path_is_honoured_whether_a_proxy_keeps_it_or_not(tokens: Path, prefix: str) -> None:
+    with served(Board(), keys=TokenFile(str(tokens)), base_path="/twinstream") as service:
         for path in ("/healthz", "/static/base.css", "/login"):
             assert ask(service, prefix + path).status_code == 200
         assert ask(service, prefix + "/v1/comparisons").status_code == 401
@@ -227,10 +198,10 @@ def browser() -> Iterator[Browser]:
 @pytest.mark.requires_chromium
 @pytest.mark.parametrize("base", ["", "/twinstream"])
 def test_the_page_asks_for_a_token_once_and_again_when_it_is_withdrawn(
-    browser: Browser, file: Path, base: str
+    browser: Browser, tokens: Path, base: str
 ) -> None:
     with (
-        served(Board(stale_after_seconds=60), keys=TokenFile(str(file)), base_path=base) as service,
+        served(Board(stale_after_seconds=60), keys=TokenFile(str(tokens)), base_path=base) as service,
         watched(browser) as watch,
     ):
         page = watch.page
@@ -252,8 +223,8 @@ def test_the_page_asks_for_a_token_once_and_again_when_it_is_withdrawn(
         assert watch.errors == []
         page.goto(f"{service.url}{base}/")
         expect(page.locator("#connection")).to_have_text("connected")
-        file.write_text(f"operate anna {OPERATOR}\n")
-        service.publish(status(at=datetime.now(UTC)))
+        tokens.write_text(f"operate anna {OPERATOR}\n")
+        service.publish(status(at=now()))
         expect(page.get_by_label("Token")).to_be_visible()
         page.get_by_label("Token").fill(OPERATOR)
         page.keyboard.press("Enter")

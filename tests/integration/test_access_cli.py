@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +11,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from deploy.embedded.processes import listens
 from tests.support.certificates import certify
 from tests.support.commands import COMMAND, twinstream
 from tests.support.processes import marked, new_mark
+from tests.support.server import READER
 from tests.support.service import spec_file
 from tests.support.waiting import eventually
 
-READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
 NOWHERE = ("--brokers", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0")
 ENDED = 30
 
@@ -32,18 +32,6 @@ def run(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     return spec_file(tmp_path, "ads", "ads.v1", "ads.v2")
-
-
-@pytest.fixture
-def tokens(tmp_path: Path) -> Path:
-    file = tmp_path / "tokens"
-    file.write_text(f"read viewer {READER}\noperate anna {OPERATOR}\n")
-    return file
-
-
-def listens(port: int | None) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -60,6 +48,7 @@ def serving(spec: Path, *options: str | Path) -> Iterator[str]:
         address = process.stdout.readline().decode().strip()
         assert address, log.read_text()
         port = urlsplit(address).port
+        assert port
         eventually(lambda: listens(port), seconds=30, what=f"port {port} is open")
         yield address
     finally:
@@ -96,39 +85,3 @@ def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
         assert code == 4
         assert "certificate verify failed" in err
         assert "name who signed its certificate with --ca-file" in err
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--bind", "0.0.0.0:0"), "flag --bind: '0.0.0.0:0' is not a loopback address"),
-        (("--token-file", "{folder}/none"), "none cannot be read: No such file or directory"),
-        (("--token-file", "{folder}/ads.yaml"), "ads.yaml:2: a line is ROLE NAME TOKEN, and this one"),
-        (("--tls-cert", "{folder}/a"), "flag --tls-cert: TLS needs --tls-key, too"),
-        (("--tls-cert", "{folder}/a", "--tls-key", "{folder}/b"), "a cannot be read: No such file"),
-        (("--tls-cert", "{folder}/ads.yaml", "--tls-key", "{folder}/ads.yaml"), "ads.yaml cannot be used: "),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_served_is_one_sentence_at_the_start(
-    spec: Path, options: tuple[str, ...], said: str
-) -> None:
-    given = [option.format(folder=spec.parent) for option in options]
-    code, out, err = run("serve", spec, *NOWHERE, "--bind", "127.0.0.1:0", *given)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--token-file", "{folder}/none"), "cannot be read: No such file"),
-        (("--token-file", "{folder}/ads.yaml"), "must hold one token, and nothing else"),
-        (("--ca-file", "{folder}/none"), "cannot be used: No such file"),
-        (("--ca-file", "{folder}/ads.yaml"), "cannot be used: "),
-    ],
-)
-def test_what_cannot_be_asked_with_is_named(spec: Path, options: tuple[str, ...], said: str) -> None:
-    code, out, err = run("status", *[option.format(folder=spec.parent) for option in options])
-    assert (code, out) == (2, "")
-    assert said in err

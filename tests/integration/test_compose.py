@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,33 +40,38 @@ class RefusedError(Exception):
 
 def read(file: Path = FILE) -> dict[str, Any]:
     """The file as a container engine would understand it."""
-    done = subprocess.run(
-        [gotools.ensure(gotools.COMPOSE), "--format", "json", file],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = [gotools.ensure(gotools.COMPOSE), "--format", "json", file]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         raise RefusedError(done.stderr + done.stdout)
     model: dict[str, Any] = json.loads(done.stdout)
     return model
 
 
-def read_with(folder: Path, name: str, value: str) -> dict[str, Service]:
-    """The services where a variable is set. Only its place is looked at: the reader has no environment."""
-    file = folder / FILE.name
-    text, count = re.subn(rf"\$\{{{name}:-[^}}]*\}}", value, FILE.read_text())
-    assert count == 1, f"{name} has one place"
-    file.write_text(text)
-    found: dict[str, Service] = read(file)["services"]
-    return found
+@pytest.fixture(scope="module")
+def model() -> dict[str, Any]:
+    return read()
 
 
 @pytest.fixture(scope="module")
-def services() -> dict[str, Service]:
-    found: dict[str, Service] = read()["services"]
+def services(model: dict[str, Any]) -> dict[str, Service]:
+    found: dict[str, Service] = model["services"]
+    return found
+
+
+SET = {"CANDIDATE": "--fault drop", "TRIAL": "--trial /etc/twinstream/looser.yaml", "RATE": "20"}
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Service]:
+    """The services where these are set. Only their places are looked at: the reader has no environment."""
+    text = FILE.read_text()
+    for name, value in SET.items():
+        text, count = re.subn(rf"\$\{{{name}:-[^}}]*\}}", value, text)
+        assert count == 1, f"{name} has one place"
+    file = tmp_path_factory.mktemp("set") / FILE.name
+    file.write_text(text)
+    found: dict[str, Service] = read(file)["services"]
     return found
 
 
@@ -105,14 +110,9 @@ def test_a_mistake_in_it_would_be_found(tmp_path: Path, right: str, wrong: str, 
         read(tmp_path / "docker-compose.yml")
 
 
-def test_every_image_is_pinned_to_an_exact_version(services: dict[str, Service]) -> None:
-    for service in services.values():
-        assert re.fullmatch(r"[a-z-]+(/[a-z-]+)?:v?\d+\.\d+\.\d+(-[a-z]+)?", service["image"]), service[
-            "image"
-        ]
-
-
-def test_what_is_built_has_its_dockerfile(services: dict[str, Service]) -> None:
+def test_every_image_is_pinned_to_an_exact_version_or_built_here(services: dict[str, Service]) -> None:
+    for image in (service["image"] for service in services.values()):
+        assert re.fullmatch(r"[a-z-]+(/[a-z-]+)?:v?\d+\.\d+\.\d+(-[a-z]+)?", image), image
     built = {service["image"]: service["build"] for service in services.values() if "build" in service}
     assert len(built) == 2
     for build in built.values():
@@ -124,16 +124,15 @@ def test_every_mounted_path_is_in_the_repository_and_cannot_be_written(services:
     found = list(mounts(services, "bind"))
     assert found
     for name, mount in found:
-        known = subprocess.run(
-            ["git", "ls-files", mount["source"]], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        assert known.stdout, f"{name} mounts {mount['source']}, which is not in the repository"
+        known = subprocess.check_output(["git", "ls-files", mount["source"]], cwd=ROOT)
+        assert known, f"{name} mounts {mount['source']}, which is not in the repository"
         assert mount["read_only"], f"{name} could write to {mount['source']}"
 
 
-def test_data_are_in_named_volumes_and_each_is_used(services: dict[str, Service]) -> None:
-    declared = set(read()["volumes"])
-    assert {mount["source"] for _, mount in mounts(services, "volume")} == declared
+def test_data_are_in_named_volumes_and_each_is_used(
+    model: dict[str, Any], services: dict[str, Service]
+) -> None:
+    assert {mount["source"] for _, mount in mounts(services, "volume")} == set(model["volumes"])
 
 
 def test_a_service_waits_for_what_is_well_or_has_ended_well(services: dict[str, Service]) -> None:
@@ -157,24 +156,20 @@ def watched(service: Service) -> bool:
     return build is not None and "HEALTHCHECK" in Path(build["context"], build["dockerfile"]).read_text()
 
 
-def test_a_container_gets_no_rights_and_ends_with_the_others(services: dict[str, Service]) -> None:
+def test_a_container_gets_no_rights_and_nothing_of_it_is_secret_or_listens_beyond_the_machine(
+    services: dict[str, Service],
+) -> None:
     for name, service in services.items():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert not service.get("privileged"), name
         assert service.get("user") != "0", name
-
-
-def test_nothing_listens_beyond_the_machine(services: dict[str, Service]) -> None:
-    for name, service in services.items():
         assert service["network_mode"] == "host", name  # so that loopback is the machine's
         assert "ports" not in service, name
         text = json.dumps([service.get("command"), service.get("environment")])
         assert "0.0.0.0" not in text, name
         assert not re.search(r"//:\d|\[::\]|[\" =]:\d{4}", text), name
 
-
-def test_no_secret_stands_in_it() -> None:
     assert not re.search(r"(?i)password|secret|token|api_?key", FILE.read_text())
 
 
@@ -189,9 +184,8 @@ def test_kafka_is_configured_as_the_broker_that_the_tests_run(services: dict[str
         name.removeprefix("KAFKA_").lower().replace("_", "."): str(value)
         for name, value in services["kafka"]["environment"].items()
     }
-    tested = dict(
-        line.split("=", 1) for line in embedded._PROPERTIES.splitlines() if not line.startswith("#")
-    )
+    lines = embedded._PROPERTIES.splitlines()
+    tested = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
     own = {name for name, value in tested.items() if "{" in value}
     assert set(given) <= set(tested) | {"heap.opts"}
     assert {name: given[name] for name in given if name not in own | {"heap.opts"}}.items() <= tested.items()
@@ -205,9 +199,8 @@ def test_the_service_accepts_its_settings_and_comparison_files(
     service = services["twinstream"]
     for name, value in service["environment"].items():
         monkeypatch.setenv(name, value)
-    assert load({}, None) == Settings(
-        brokers=f"{LOOPBACK}:9092", redis=f"redis://{LOOPBACK}:6379/0", bind=f"{LOOPBACK}:8080"
-    )
+    redis = f"redis://{LOOPBACK}:6379/0"
+    assert load({}, None) == Settings(brokers=f"{LOOPBACK}:9092", redis=redis, bind=f"{LOOPBACK}:8080")
     assert sorted(spec.name for spec in comparisons(service)) == ["ads-counts", "ads-views"]
 
 
@@ -233,19 +226,26 @@ def comparisons(service: Service) -> list[Any]:
     return [load_spec(path.replace(mount["target"], mount["source"])) for path in paths]
 
 
-def job(service: Service, monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
+VERSIONS = ("reference", "candidate")
+Job = Callable[[Service], argparse.Namespace]
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> Job:
     """The arguments of a job, as it reads them."""
     monkeypatch.syspath_prepend(ROOT / "deploy" / "pipelines")
-    script, *arguments = words(service)
-    if Path(script).stem == "candidate":
-        return importlib.import_module("candidate").arguments().parse_args(arguments)
-    return importlib.import_module("ads_job").arguments("").parse_args(arguments)
+
+    def read_by(service: Service) -> argparse.Namespace:
+        script, *arguments = words(service)
+        if Path(script).stem == "candidate":
+            return importlib.import_module("candidate").arguments().parse_args(arguments)
+        return importlib.import_module("ads_job").arguments("").parse_args(arguments)
+
+    return read_by
 
 
-def test_the_topics_are_those_that_are_written_and_compared(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = [job(services[version], monkeypatch) for version in ("reference", "candidate")]
+def test_the_topics_are_those_that_are_written_and_compared(services: dict[str, Service], job: Job) -> None:
+    jobs = [job(services[version]) for version in VERSIONS]
     written = {topic for options in jobs for topic in (options.views_topic, options.counts_topic)}
     specs = comparisons(services["twinstream"])
     compared = {version.topic for spec in specs for version in (spec.reference, spec.candidate)}
@@ -256,27 +256,29 @@ def test_the_topics_are_those_that_are_written_and_compared(
     assert {options.input for options in jobs} == {INPUT}
 
 
-def test_each_version_has_a_checkpoint_of_its_own(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+def test_a_version_has_a_checkpoint_of_its_own_and_may_finish_its_batch_before_it_is_killed(
+    services: dict[str, Service], job: Job
 ) -> None:
     volumes = {name: mount["source"] for name, mount in mounts(services, "volume")}
     assert volumes["reference"] != volumes["candidate"]
-    for version in ("reference", "candidate"):
+    for version in VERSIONS:
         (mount,) = services[version]["volumes"]
-        assert job(services[version], monkeypatch).checkpoint == mount["target"]
+        assert job(services[version]).checkpoint == mount["target"]
+        longest = importlib.import_module("ads_job").HOOK_SECONDS
+        assert float(services[version]["stop_grace_period"].removesuffix("s")) > longest
 
 
 def test_a_bug_can_be_given_to_the_candidate(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    services: dict[str, Service], changed: dict[str, Service], job: Job
 ) -> None:
-    given = read_with(tmp_path, "CANDIDATE", "--fault drop")["candidate"]
-    assert job(given, monkeypatch).fault == "drop"
-    assert job(services["candidate"], monkeypatch).fault is None
+    assert job(changed["candidate"]).fault == "drop"
+    assert job(services["candidate"]).fault is None
 
 
-def test_a_changed_comparison_file_can_be_tried(services: dict[str, Service], tmp_path: Path) -> None:
-    given = words(read_with(tmp_path, "TRIAL", "--trial /etc/twinstream/looser.yaml")["twinstream"])
-    served = words(services["twinstream"])
+def test_a_changed_comparison_file_can_be_tried(
+    services: dict[str, Service], changed: dict[str, Service]
+) -> None:
+    given, served = words(changed["twinstream"]), words(services["twinstream"])
     assert given == [*served, "--trial", "/etc/twinstream/looser.yaml"]
     text = (ROOT / "docs" / "trial.md").read_text()
     assert 'TRIAL="--trial /etc/twinstream/ads-views-looser.yaml" docker compose up' in text
@@ -286,48 +288,26 @@ def test_a_changed_comparison_file_can_be_tried(services: dict[str, Service], tm
 
 
 def test_a_drill_names_itself_where_prometheus_looks(services: dict[str, Service]) -> None:
-    places = {
-        name: (mount["source"], mount["target"])
-        for name, mount in mounts(services, "volume")
-        if mount["source"] == "drill"
-    }
+    volumes = mounts(services, "volume")
+    places = {name: mount["target"] for name, mount in volumes if mount["source"] == "drill"}
     assert set(places) == {"twinstream", "prometheus"}
     (folder,) = (mount["source"] for name, mount in mounts(services, "bind") if name == "prometheus")
     config = yaml.safe_load(Path(folder, "prometheus.yml").read_text())
-    (found,) = (
-        pattern
-        for job in config["scrape_configs"]
-        for named in job["file_sd_configs"]
-        for pattern in named["files"]
-    )
+    (scraped,) = config["scrape_configs"]
+    ((found,),) = (named["files"] for named in scraped["file_sd_configs"])
     place = Path("/etc/prometheus", found)
-    assert places["prometheus"][1] == str(place.parent)
+    assert places["prometheus"] == str(place.parent)
     assert Path(folder, found).parent.is_dir(), "it is mounted into a folder that cannot be written"
-    owner = f"install --directory --owner=10001 --group=10001 {places['twinstream'][1]}"
+    owner = f"install --directory --owner=10001 --group=10001 {places['twinstream']}"
     assert owner in (ROOT / "deploy" / "docker" / "service.Dockerfile").read_text()
-    command = next(
-        line
-        for line in (ROOT / "docs" / "drill.md").read_text().splitlines()
-        if "--scrape-file /drill" in line
-    )
-    file = Path(command.split("--scrape-file ")[1].split()[0])
-    assert file.match(f"{places['twinstream'][1]}/{place.name}")
+    (file, *_) = re.findall(r"--scrape-file (/drill\S*)", (ROOT / "docs" / "drill.md").read_text())
+    assert Path(file).match(f"{places['twinstream']}/{place.name}")
 
 
-def test_the_generator_writes_the_input(services: dict[str, Service], tmp_path: Path) -> None:
+def test_the_generator_writes_the_input(services: dict[str, Service], changed: dict[str, Service]) -> None:
     options = generator.arguments(words(services["generator"]))
     assert (options.brokers, options.topic, options.rate) == (f"{LOOPBACK}:9092", INPUT, 500)
-    slower = read_with(tmp_path, "RATE", "20")["generator"]
-    assert generator.arguments(words(slower)).rate == 20
-
-
-def test_a_pipeline_may_finish_its_batch_before_it_is_killed(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(ROOT / "deploy" / "pipelines")
-    longest = importlib.import_module("ads_job").HOOK_SECONDS
-    for version in ("reference", "candidate"):
-        assert float(services[version]["stop_grace_period"].removesuffix("s")) > longest
+    assert generator.arguments(words(changed["generator"])).rate == 20
 
 
 def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
@@ -336,12 +316,9 @@ def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
     (mount,) = (mount for name, mount in mounts(services, "bind") if name == "prometheus")
     config = yaml.safe_load(Path(mount["source"], "prometheus.yml").read_text())
     assert all(list(Path(mount["source"]).glob(pattern)) for pattern in config["rule_files"])
-    assert {target for job in config["scrape_configs"] for target in targets(job)} == {
-        services["twinstream"]["environment"]["TWINSTREAM_BIND"]
-    }
-    assert {target for job in config["alerting"]["alertmanagers"] for target in targets(job)} == {
-        option(services["alertmanager"], "--web.listen-address")
-    }
+    assert targets(config["scrape_configs"]) == {services["twinstream"]["environment"]["TWINSTREAM_BIND"]}
+    listens = option(services["alertmanager"], "--web.listen-address")
+    assert targets(config["alerting"]["alertmanagers"]) == {listens}
 
 
 def test_grafana_finds_prometheus_and_the_dashboard(services: dict[str, Service]) -> None:
@@ -367,15 +344,14 @@ def provisioned(folder: Path) -> dict[str, Any]:
 
 def test_nobody_can_change_anything_in_grafana(services: dict[str, Service]) -> None:
     environment = services["grafana"]["environment"]
-    assert environment["GF_SERVER_HTTP_ADDR"] == LOOPBACK
-    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
-    assert environment["GF_AUTH_BASIC_ENABLED"] == "false"
-    assert environment["GF_AUTH_DISABLE_LOGIN_FORM"] == "true"
+    closed = {"BASIC_ENABLED": "false", "DISABLE_LOGIN_FORM": "true", "ANONYMOUS_ORG_ROLE": "Viewer"}
+    wanted = {"GF_SERVER_HTTP_ADDR": LOOPBACK, **{f"GF_AUTH_{name}": value for name, value in closed.items()}}
+    assert wanted.items() <= environment.items()
 
 
-def targets(job: dict[str, Any]) -> list[str]:
+def targets(jobs: list[dict[str, Any]]) -> set[str]:
     """All addresses that a part of Prometheus' configuration names."""
-    return [target for group in job["static_configs"] for target in group["targets"]]
+    return {target for job in jobs for group in job["static_configs"] for target in group["targets"]}
 
 
 def option(service: Service, name: str) -> str:
@@ -386,7 +362,7 @@ def option(service: Service, name: str) -> str:
 def test_a_program_that_is_started_is_in_its_image(services: dict[str, Service]) -> None:
     image = (ROOT / "deploy" / "docker" / "pipelines.Dockerfile").read_text()
     assert "deploy/pipelines/*.py /opt/pipelines/" in image
-    for version in ("reference", "candidate"):
+    for version in VERSIONS:
         script = words(services[version])[0]
         assert (ROOT / "deploy" / "pipelines" / Path(script).name).is_file()
         assert Path(script).parent == Path("/opt/pipelines")

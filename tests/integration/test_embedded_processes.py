@@ -115,17 +115,13 @@ def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> 
     assert process.exit_code == 128 + signal.SIGKILL
 
 
-def test_a_paused_program_can_be_stopped(tmp_path: Path) -> None:
-    with Process("sleep", ["sleep", "600"], log=tmp_path / "log") as process:
-        process.pause()
-    assert process.exit_code == 128 + signal.SIGTERM
-
-
-def test_stopping_twice_is_fine_and_a_stopped_program_can_be_started_again(tmp_path: Path) -> None:
+def test_a_paused_program_can_be_stopped_also_twice_and_started_again(tmp_path: Path) -> None:
     process = Process("sleep", ["sleep", "600"], log=tmp_path / "log")
     process.start()
+    process.pause()
     process.stop()
     process.stop()
+    assert process.exit_code == 128 + signal.SIGTERM
     process.restart()
     assert process.running
     process.stop()
@@ -138,11 +134,7 @@ def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_before_it_is_ready_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
-    log = tmp_path / "thing.log"
-    with (
-        pytest.raises(
-            EmbeddedError, match=r"(?s)thing ended with exit code 3; its log is .*thing\.log .*\| no disk"
-        ),
-        Process("thing", ["sh", "-c", "echo no disk >&2; exit 3"], log=log) as process,
-    ):
-        process.wait_until_ready(lambda: False, seconds=20)
+    ended = Process("thing", ["sh", "-c", "echo no disk >&2; exit 3"], log=tmp_path / "thing.log")
+    told = r"(?s)thing ended with exit code 3; its log is .*thing\.log .*\| no disk"
+    with pytest.raises(EmbeddedError, match=told), ended:
+        ended.wait_until_ready(lambda: False, seconds=20)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import redis
 
@@ -23,14 +21,6 @@ def test_it_never_evicts_and_writes_an_append_only_file(redis_server: RedisServe
     assert settings == {"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec"}
 
 
-def test_settings_can_be_given(tmp_path: Path) -> None:
-    with (
-        RedisServer(tmp_path, config={"maxmemory-policy": "allkeys-lru"}) as server,
-        client(server) as connection,
-    ):
-        assert connection.config_get("maxmemory-policy") == {"maxmemory-policy": "allkeys-lru"}
-
-
 def test_a_server_killed_and_restarted_keeps_its_data_and_its_address(own_redis: RedisServer) -> None:
     url = own_redis.url
     with client(own_redis) as connection:
@@ -43,12 +33,3 @@ def test_a_server_killed_and_restarted_keeps_its_data_and_its_address(own_redis:
     assert own_redis.url == url
     with client(own_redis) as connection:
         assert connection.get("kept") == b"yes"
-
-
-def test_a_paused_server_answers_nothing_until_it_is_resumed(own_redis: RedisServer) -> None:
-    own_redis.pause()
-    with client(own_redis) as connection, pytest.raises(redis.TimeoutError):
-        connection.ping()
-    own_redis.resume()
-    with client(own_redis) as connection:
-        assert connection.ping()

@@ -11,9 +11,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ import httpx
 import pytest
 import yaml
 
-from tests.support.server import Served, served
-from tests.support.statuses import coverage, diverged, expectation, status
+from tests.support.server import READER as TOKEN
+from tests.support.server import TOKENS, Served, served
+from tests.support.service import WEB
+from tests.support.statuses import coverage, diverged, expectation, now, status
 from twinstream.access import read_tokens
 from twinstream.api.state.board import Board
 from twinstream.settings import time_of
@@ -30,7 +32,6 @@ from twinstream.settings import time_of
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPARISON, VERSION = "orders", "1.9.0"
-TOKEN = "reader-0123456789-0123456789"
 ENOUGH = 100_000
 NOWHERE = "http://127.0.0.1:1"
 
@@ -42,7 +43,7 @@ def template(name: str) -> dict[Any, Any]:
 
 @pytest.fixture
 def service() -> Iterator[Served]:
-    keys = read_tokens(f"read release {TOKEN}", "tokens")
+    keys = read_tokens(TOKENS, "tokens")
     with served(Board(stale_after_seconds=60), keys=keys) as service:
         service.call(lambda: service.board.expect(expectation(COMPARISON)))
         yield service
@@ -50,33 +51,29 @@ def service() -> Iterator[Served]:
 
 def say(service: Served, answer: str) -> None:
     """Have the gate answer so; `scarce` is a pass with fewer pairs than the templates ask for."""
-    at = datetime.now(UTC)
-    published = {
-        "pass": lambda: status(COMPARISON, at, matched=ENOUGH, coverage=coverage(ENOUGH, at=at)),
-        "scarce": lambda: status(COMPARISON, at, matched=ENOUGH - 10, coverage=coverage(ENOUGH - 10, at=at)),
-        "fail": lambda: diverged(COMPARISON, at),
-        "undecided": lambda: status(COMPARISON, at, verdict="PENDING", reason="only 3 of 1000 matches"),
-    }
-    service.publish(published[answer]())
+    at = now()
+    if answer == "fail":
+        service.publish(diverged(COMPARISON, at))
+    elif answer == "undecided":
+        service.publish(status(COMPARISON, at, verdict="PENDING", reason="only 3 of 1000 matches"))
+    else:
+        pairs = ENOUGH if answer == "pass" else ENOUGH - 10
+        service.publish(status(COMPARISON, at, matched=pairs, coverage=coverage(pairs, at=at)))
 
 
 def ago(seconds: float) -> str:
-    return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (now() - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True)
-class Metric:
-    """Argo's, with its defaults; a field that it does not have is a TypeError."""
-
-    name: str
-    provider: dict[str, Any]
-    count: int = 1
-    interval: str = ""
-    successCondition: str = ""  # noqa: N815
-    failureCondition: str = ""  # noqa: N815
-    failureLimit: int = 0  # noqa: N815
-    inconclusiveLimit: int = 0  # noqa: N815
-    consecutiveErrorLimit: int = 4  # noqa: N815
+LIMITS = {"failureLimit": 0, "inconclusiveLimit": 0, "consecutiveErrorLimit": 4}
+METRIC: dict[str, Any] = {
+    "count": 1,
+    "interval": "",
+    "successCondition": "",
+    "failureCondition": "",
+    **LIMITS,
+}
+"""The fields of Argo's metric, besides `name` and `provider`, with their defaults."""
 
 
 class Analysis:
@@ -86,7 +83,9 @@ class Analysis:
         spec = template("argo/analysis-template.yaml")["spec"]
         self.args = {argument["name"]: argument.get("value") for argument in spec["args"]}
         self.args |= {"token": TOKEN, "comparison": COMPARISON, "candidate": VERSION, **given}
-        (self.metric,) = (Metric(**metric) for metric in spec["metrics"])
+        (given_metric,) = spec["metrics"]
+        assert set(given_metric) <= METRIC.keys() | {"name", "provider"}, "Argo knows each field"
+        self.metric = {**METRIC, **given_metric}
         self.phases: list[str] = []
 
     def filled(self, text: str) -> str:
@@ -98,15 +97,12 @@ class Analysis:
         return self._assess()
 
     def _phase(self) -> str:
-        web = self.metric.provider["web"]
+        web = self.metric["provider"]["web"]
         headers = {header["key"]: self.filled(header["value"]) for header in web["headers"]}
         try:
-            found = httpx.get(
-                self.filled(web["url"]), headers=headers, timeout=web["timeoutSeconds"], trust_env=False
-            )
+            found = WEB.get(self.filled(web["url"]), headers=headers, timeout=web["timeoutSeconds"])
+            found.raise_for_status()
         except httpx.HTTPError:
-            return "Error"
-        if not found.is_success:
             return "Error"
         path = re.fullmatch(r"\{\$\.(\w+)\}", web["jsonPath"])
         assert path
@@ -115,16 +111,16 @@ class Analysis:
     def _assess(self) -> str:
         metric, phases = self.metric, self.phases
         errors = next((n for n, phase in enumerate(reversed(phases)) if phase != "Error"), len(phases))
-        if phases.count("Failed") > metric.failureLimit:
+        if phases.count("Failed") > metric["failureLimit"]:
             return "Failed"
-        if phases.count("Inconclusive") > metric.inconclusiveLimit:
+        if phases.count("Inconclusive") > metric["inconclusiveLimit"]:
             return "Inconclusive"
-        if errors > metric.consecutiveErrorLimit:
+        if errors > metric["consecutiveErrorLimit"]:
             return "Error"
-        return "Successful" if len(phases) - phases.count("Error") >= metric.count else "Running"
+        return "Successful" if len(phases) - phases.count("Error") >= metric["count"] else "Running"
 
 
-def evaluated(metric: Metric, result: str) -> str:
+def evaluated(metric: dict[str, Any], result: str) -> str:
     """Argo's `EvaluateResult`: where one condition is missing, it is the other's opposite."""
 
     def holds(condition: str) -> bool:
@@ -132,48 +128,42 @@ def evaluated(metric: Metric, result: str) -> str:
         assert wanted, condition
         return result == wanted[1]
 
-    success = holds(metric.successCondition) if metric.successCondition else None
-    failure = holds(metric.failureCondition) if metric.failureCondition else None
+    success, failure = (
+        holds(condition) if condition else None
+        for condition in (metric["successCondition"], metric["failureCondition"])
+    )
     if failure or (failure is None and success is False):
         return "Failed"
     return "Inconclusive" if success is False else "Successful"
 
 
 @pytest.mark.parametrize(
-    ("answers", "phase"),
+    ("answers", "given", "phase"),
     [
-        (["pass"] * 5, "Successful"),
-        (["fail"], "Failed"),
-        (["pass", "fail"], "Failed"),
-        (["undecided"], "Inconclusive"),
-        (["scarce"], "Inconclusive"),
-        (["pass"] * 4 + ["undecided"], "Inconclusive"),
+        ("pass pass pass pass pass", {}, "Successful"),
+        ("fail", {}, "Failed"),
+        ("pass fail", {}, "Failed"),
+        ("undecided", {}, "Inconclusive"),
+        ("scarce", {}, "Inconclusive"),
+        ("pass pass pass pass undecided", {}, "Inconclusive"),
+        ("pass", {"candidate": "1.9.1"}, "Inconclusive"),
+        ("fail", {"candidate": "1.9.1"}, "Inconclusive"),
+        ("pass", {"since": 310}, "Running"),
+        ("pass", {"since": 250}, "Inconclusive"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+    ids=str,
 )
-def test_argo_goes_on_with_pass_aborts_with_fail_and_pauses_else(
-    service: Served, answers: Sequence[str], phase: str
+def test_argo_goes_on_with_pass_aborts_with_fail_and_pauses_else_also_about_another_candidate_or_time(
+    service: Served, answers: str, given: dict[str, Any], phase: str
 ) -> None:
-    analysis = Analysis(service=service.url)
-    found = []
-    for answer in answers:
+    given = {name: ago(value) if name == "since" else value for name, value in given.items()}
+    analysis = Analysis(service=service.url, **given)
+    *before, last = answers.split()
+    for answer in before:
         say(service, answer)
-        found.append(analysis.measure())
-    assert found == ["Running"] * (len(answers) - 1) + [phase]
-
-
-@pytest.mark.parametrize("answer", ["pass", "fail"])
-def test_argo_pauses_where_the_gate_speaks_of_another_candidate(service: Served, answer: str) -> None:
-    say(service, answer)
-    assert Analysis(service=service.url, candidate="1.9.1").measure() == "Inconclusive"
-
-
-@pytest.mark.parametrize(("ago_seconds", "phase"), [(310, "Running"), (250, "Inconclusive")])
-def test_argo_pauses_where_too_little_came_since_the_deployment(
-    service: Served, ago_seconds: int, phase: str
-) -> None:
-    say(service, "pass")
-    assert Analysis(service=service.url, since=ago(ago_seconds)).measure() == phase
+        assert analysis.measure() == "Running"
+    say(service, last)
+    assert analysis.measure() == phase
 
 
 @pytest.mark.parametrize("wrong", [{"service": NOWHERE}, {"token": "another-token-123456789"}])
@@ -182,7 +172,7 @@ def test_argo_neither_goes_on_nor_aborts_while_the_service_does_not_answer(
 ) -> None:
     say(service, "pass")
     analysis = Analysis(**{"service": service.url, **wrong})
-    assert [analysis.measure() for _ in range(10)] == ["Running"] * 10
+    assert {analysis.measure() for _ in range(10)} == {"Running"}
     analysis.args |= {"service": service.url, "token": TOKEN}
     assert [analysis.measure() for _ in range(5)] == ["Running"] * 4 + ["Successful"]
 
@@ -201,9 +191,14 @@ class Flagger:
         url = hook["url"].replace("twinstream.twinstream:8080", self.address).replace("TOKEN", TOKEN)
         try:
             payload = {"name": "orders", "namespace": "default", "phase": self.phase, "metadata": {}}
-            return httpx.post(url, json=payload, timeout=10, trust_env=False).status_code <= 202
+            return WEB.post(url, json=payload).status_code <= 202
         except httpx.HTTPError:
             return False
+
+    def ticks(self, count: int) -> list[str]:
+        """The phases that follow, each with how many ticks it lasts."""
+        phases = [self.tick() for _ in range(count)]
+        return [f"{phase} {len(list(same))}" for phase, same in groupby(phases)]
 
     def tick(self) -> str:
         if self.phase == "Waiting":
@@ -236,21 +231,20 @@ def begun(service: Served) -> Flagger:
 def test_flagger_does_not_begin_without_a_pass(service: Served, answer: str) -> None:
     say(service, answer)
     flagger = Flagger(service.url)
-    assert [flagger.tick() for _ in range(40)] == ["Waiting"] * 40
+    assert flagger.ticks(40) == ["Waiting 40"]
     say(service, "pass")
     assert flagger.tick() == "Progressing"
 
 
 def test_flagger_promotes_what_passes_all_the_way(begun: Flagger) -> None:
-    assert [begun.tick() for _ in range(6)] == ["Progressing"] * 5 + ["Promoting"]
+    assert begun.ticks(6) == ["Progressing 5", "Promoting 1"]
     assert begun.failed == 0
 
 
 def test_flagger_rolls_back_with_fail_at_once(service: Served, begun: Flagger) -> None:
     begun.tick()
     say(service, "fail")
-    assert begun.tick() == "Failed"
-    assert begun.failed == 0
+    assert (begun.tick(), begun.failed) == ("Failed", 0)
 
 
 def test_flagger_halts_while_the_gate_is_undecided_and_goes_on_after_it(
@@ -258,28 +252,24 @@ def test_flagger_halts_while_the_gate_is_undecided_and_goes_on_after_it(
 ) -> None:
     begun.tick()
     say(service, "undecided")
-    assert [begun.tick() for _ in range(29)] == ["Progressing"] * 29
+    assert begun.ticks(29) == ["Progressing 29"]
     assert (begun.weight, begun.failed) == (10, 29)
     say(service, "pass")
-    assert [begun.tick() for _ in range(5)] == ["Progressing"] * 4 + ["Promoting"]
+    assert begun.ticks(5) == ["Progressing 4", "Promoting 1"]
 
 
-def test_flagger_rolls_back_what_stays_undecided_for_half_an_hour(service: Served, begun: Flagger) -> None:
+def test_flagger_sends_no_traffic_to_what_becomes_undecided_and_rolls_back_what_stays_so_for_half_an_hour(
+    service: Served, begun: Flagger
+) -> None:
     say(service, "undecided")
-    assert [begun.tick() for _ in range(31)] == ["Progressing"] * 30 + ["Failed"]
+    assert (begun.tick(), begun.weight, begun.failed) == ("Progressing", 0, 1)
+    assert begun.ticks(30) == ["Progressing 29", "Failed 1"]
     assert begun.analysis["interval"] == "1m"
-
-
-def test_flagger_sends_no_traffic_to_what_has_become_undecided(service: Served, begun: Flagger) -> None:
-    say(service, "undecided")
-    assert begun.tick() == "Progressing"
-    assert (begun.weight, begun.failed) == (0, 1)
 
 
 def test_flagger_is_not_told_to_roll_back_by_a_service_that_is_not_there(begun: Flagger) -> None:
     begun.address = NOWHERE.removeprefix("http://")
-    assert begun.tick() == "Progressing"
-    assert (begun.weight, begun.failed) == (0, 1)
+    assert (begun.tick(), begun.weight, begun.failed) == ("Progressing", 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -302,19 +292,16 @@ def test_github_actions_goes_on_with_pass_alone(
     say(service, answer)
     (step,) = template("github-actions/gate.yml")["jobs"]["gate"]["steps"]
     assert "--wait 30m " in step["run"]
-    done = subprocess.run(
-        ["bash", "-e", "-c", step["run"].replace("--wait 30m ", "--wait 1s --poll 100ms ")],
-        env={
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "VERSION": version,
-            "SINCE": "" if since is None else ago(since),
-            "TWINSTREAM_SERVICE": service.url,
-            "TWINSTREAM_TOKEN": TOKEN,
-        },
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    script = step["run"].replace("--wait 30m ", "--wait 1s --poll 100ms ")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "VERSION": version,
+        "SINCE": "" if since is None else ago(since),
+        "TWINSTREAM_SERVICE": service.url,
+        "TWINSTREAM_TOKEN": TOKEN,
+    }
+    command = ["bash", "-e", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
     assert done.returncode == code, done.stderr
 
 
@@ -340,11 +327,8 @@ def test_github_actions_notes_when_the_new_version_was_started(tmp_path: Path) -
 def test_as_a_score_undecided_is_neither_a_pass_nor_a_failure() -> None:
     """Kayenta's rule: a pass from one threshold on, a failure below the other, and marginal between them."""
     page = (ROOT / "docs" / "gates.md").read_text()
-    score = {
-        answer: int(number) for answer, number in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.MULTILINE)
-    }
-    thresholds = re.search(r"`pass: (\d+)` and `marginal: (\d+)`", page)
-    assert thresholds
-    best, least = int(thresholds[1]), int(thresholds[2])
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.MULTILINE)
+    score = {answer: int(number) for answer, number in rows}
+    ((best, least),) = (map(int, found) for found in re.findall(r"`pass: (\d+)` and `marginal: (\d+)`", page))
     assert score.keys() == {"pass", "undecided", "fail"}
     assert score["fail"] < least < score["undecided"] < best <= score["pass"]

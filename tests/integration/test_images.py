@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "deploy" / "docker").glob("*.Dockerfile"))
+IGNORED = ROOT / ".dockerignore"
 HADOLINT = Path(sys.executable).with_name("hadolint")
 
 Instruction = tuple[str, str]
@@ -49,31 +50,27 @@ def test_hadolint_finds_nothing(file: Path) -> None:
 
 
 @each_file
-def test_a_base_is_pinned_to_an_exact_version_and_names_no_registry(file: Path) -> None:
+def test_a_base_is_pinned_to_an_exact_version_and_no_address_of_a_registry_is_in_it(file: Path) -> None:
     bases = [argument.split()[0] for argument in of(file, "FROM")]
     assert bases
     for base in bases:
         assert re.fullmatch(r"[a-z-]+(/[a-z-]+)?:\d+\.\d+\.\d+[\w.-]*", base), base
+    addresses = re.findall(r"https?://[^\s/'\"]+", file.read_text())
+    assert set(addresses) <= {"http://127.0.0.1:8080"}
+    assert "index-url" not in file.read_text()
 
 
 @each_file
-def test_a_container_is_not_root(file: Path) -> None:
-    assert last_stage(file)["USER"] == "10001:10001"
-
-
-@each_file
-def test_a_container_says_whether_it_is_well(file: Path) -> None:
-    health = last_stage(file)["HEALTHCHECK"]
-    command = json.loads(health.split("CMD", 1)[1])
-    assert command[0] == "python"
+def test_a_container_is_not_root_says_whether_it_is_well_and_has_no_shell_before_its_program(
+    file: Path,
+) -> None:
+    seen = last_stage(file)
+    assert seen["USER"] == "10001:10001"
+    health = seen["HEALTHCHECK"]
+    assert json.loads(health.split("CMD", 1)[1])[0] == "python"
     assert {"--interval", "--timeout", "--start-period", "--retries"} <= set(re.findall(r"--[a-z-]+", health))
-
-
-@each_file
-def test_no_shell_stands_between_signals_and_the_program(file: Path) -> None:
-    for name in ("ENTRYPOINT", "CMD"):
-        command = json.loads(last_stage(file)[name])
-        assert not {"sh", "bash", "/bin/sh", "/bin/bash", "-c"} & set(command)
+    for name in ("ENTRYPOINT", "CMD"):  # a shell would stand between signals and the program
+        assert not {"sh", "bash", "/bin/sh", "/bin/bash", "-c"} & set(json.loads(seen[name]))
 
 
 @each_file
@@ -87,19 +84,10 @@ def test_what_is_installed_is_locked_by_hashes_or_made_here(file: Path) -> None:
 
 
 @each_file
-def test_no_address_of_a_registry_is_in_it(file: Path) -> None:
-    addresses = re.findall(r"https?://[^\s/'\"]+", file.read_text())
-    assert set(addresses) <= {"http://127.0.0.1:8080"}
-    assert "index-url" not in file.read_text()
-
-
-@each_file
 def test_what_is_copied_exists_and_is_sent_to_the_builder(file: Path) -> None:
-    admitted = {
-        line.removeprefix("!").rstrip("/")
-        for line in (ROOT / ".dockerignore").read_text().splitlines()
-        if line.startswith("!")
-    }
+    first, *lines = (line for line in IGNORED.read_text().splitlines() if not line.startswith("#"))
+    assert first == "*", "by default nothing is sent to the builder"
+    admitted = {line.removeprefix("!").rstrip("/") for line in lines if line.startswith("!")}
     for copy in of(file, "COPY"):
         *sources, _ = copy.split()
         if sources[0].startswith("--from"):
@@ -109,11 +97,6 @@ def test_what_is_copied_exists_and_is_sent_to_the_builder(file: Path) -> None:
             above = {source, *map(str, Path(source).parents)}
             below = {path for path in admitted if path.startswith(f"{source}/")}
             assert above & admitted or below, f"{source} is left out by .dockerignore"
-
-
-def test_by_default_nothing_is_sent_to_the_builder() -> None:
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
-    assert lines[0] == "*"
 
 
 @pytest.mark.parametrize("name", ["service", "wheel", "pipelines", "build"])

@@ -49,19 +49,6 @@ def test_the_same_is_there_as_one_object(tmp_path: Path) -> None:
     assert {note["key"] for note in report["warnings"]} == {"order.barrier", "identity", "show"}
 
 
-def test_a_bad_file_is_one_sentence(tmp_path: Path) -> None:
-    code, out, err = run(write(tmp_path, "totl"))
-    assert (code, out) == (2, "")
-    assert err.startswith(f"twinstream: {tmp_path}/spec.yaml:1: `order`: must be an order")
-
-
-def test_kafka_that_does_not_answer_exits_with_4(tmp_path: Path) -> None:
-    code, _, err = run(write(tmp_path, BARRIER), "--brokers", "127.0.0.1:1")
-    assert code == 4
-    assert err.startswith("Error: kafka at 127.0.0.1:1 does not answer")
-    assert len(err.splitlines()) == 1
-
-
 @pytest.mark.requires_kafka
 @pytest.mark.timeout(180)
 def test_what_topics_forbid_is_refused_and_what_they_allow_is_not(

@@ -7,12 +7,12 @@ import multiprocessing
 import os
 import resource
 import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from tests.support.statuses import reset
 from tests.support.waiting import eventually
@@ -23,7 +23,7 @@ from twinstream.processes.pipe import PipePublisher
 from twinstream.processes.supervisor import MatcherProcess, RunMatcher, StartArgs, die_with_parent
 from twinstream.status.comparison import Publication, Withdrawn
 
-WAIT_SECONDS = 10.0
+TIMES, EVERY_SECONDS = 1500, 0.02
 
 
 class Heard:
@@ -40,51 +40,34 @@ class Heard:
         self.losses.append(reason)
 
 
-class Supervised:
-    """A matcher process under its supervisor, on an event loop in a thread of its own."""
-
-    def __init__(self, body: RunMatcher) -> None:
-        self.heard = Heard()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._body = body
-
-    async def _start(self) -> None:
-        self._matcher = MatcherProcess("test", self._body, self.heard, lambda _: None)
-        self._matcher.start()
-
-    async def _stop(self) -> None:
-        await self._matcher.stop()
-
-    async def _nothing(self) -> None:
-        return None
-
-    def start(self) -> None:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(WAIT_SECONDS)
-
-    def loop_goes_on(self) -> None:
-        """The event loop does what it is asked for."""
-        asyncio.run_coroutine_threadsafe(self._nothing(), self._loop).result(WAIT_SECONDS)
-
-    def stop(self) -> None:
-        try:
-            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(2 * WAIT_SECONDS)
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(WAIT_SECONDS)
-            if not self._thread.is_alive():
-                self._loop.close()
-
-
-@contextmanager
-def supervised(body: RunMatcher) -> Iterator[Supervised]:
-    running = Supervised(body)
-    running.start()
+@asynccontextmanager
+async def supervised(body: RunMatcher) -> AsyncIterator[Heard]:
+    """A matcher process under its supervisor, on the event loop of the test."""
+    heard = Heard()
+    matcher = MatcherProcess("test", body, heard, lambda _: None)
+    matcher.start()
     try:
-        yield running
+        yield heard
     finally:
-        running.stop()
+        await matcher.stop()
+
+
+async def until(look: Callable[[], object], what: str) -> None:
+    """Let the event loop go on until something is true, as `eventually` does."""
+    for _ in range(TIMES):
+        if look():
+            return
+        await asyncio.sleep(EVERY_SECONDS)
+    raise AssertionError(what)
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """A test that runs on an event loop of its own."""
+
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
 
 
 def withdrawn(number: int) -> Withdrawn:
@@ -104,12 +87,13 @@ def _stops_within_a_message(pipe: Connection, _: StartArgs) -> None:
     os.write(pipe.fileno(), both[-5:])
 
 
-def test_a_matcher_that_is_frozen_within_a_message_does_not_hold_up_its_supervisor() -> None:
-    with supervised(_stops_within_a_message) as running:
-        eventually(lambda: running.heard.published, what="the first message is heard")
-        running.loop_goes_on()
-        assert running.heard.published == [withdrawn(0)]
-    assert running.heard.published == [withdrawn(0), withdrawn(1)]
+@on_a_loop
+async def test_a_matcher_that_is_frozen_within_a_message_does_not_hold_up_its_supervisor() -> None:
+    async with supervised(_stops_within_a_message) as heard:
+        await until(lambda: heard.published, "the first message is heard")
+        await asyncio.sleep(0)
+        assert heard.published == [withdrawn(0)]
+    assert heard.published == [withdrawn(0), withdrawn(1)]
 
 
 def _sends_long_and_short_ones(pipe: Connection, _: StartArgs) -> None:
@@ -120,10 +104,11 @@ def _sends_long_and_short_ones(pipe: Connection, _: StartArgs) -> None:
         pass
 
 
-def test_messages_of_any_length_are_heard_whole_and_in_their_order() -> None:
-    with supervised(_sends_long_and_short_ones) as running:
-        eventually(lambda: len(running.heard.published) == 20, what="all are heard")
-    lengths = [len(each.id) for each in running.heard.published if isinstance(each, Withdrawn)]
+@on_a_loop
+async def test_messages_of_any_length_are_heard_whole_and_in_their_order() -> None:
+    async with supervised(_sends_long_and_short_ones) as heard:
+        await until(lambda: len(heard.published) == 20, "all are heard")
+    lengths = [len(each.id) for each in heard.published if isinstance(each, Withdrawn)]
     assert lengths == [number % 4 * 300_000 + number for number in range(20)]
 
 
@@ -141,11 +126,12 @@ def _dies_over_one_batch(pipe: Connection, brief: StartArgs) -> None:
     publisher.publish(reset())
 
 
-def test_after_three_falls_over_one_batch_a_matcher_leaves_it_out_until_the_comparison_begins_anew() -> None:
-    with supervised(_dies_over_one_batch) as running:
-        told = [*map(withdrawn, (0, 0, 0, 1)), reset(), withdrawn(0)]
-        eventually(lambda: len(running.heard.published) >= len(told), seconds=30, what="six things are told")
-        assert running.heard.published[: len(told)] == told
+@on_a_loop
+async def test_after_three_falls_over_one_batch_a_matcher_leaves_it_out_until_the_comparison_begins_anew():
+    told = [*map(withdrawn, (0, 0, 0, 1)), reset(), withdrawn(0)]
+    async with supervised(_dies_over_one_batch) as heard:
+        await until(lambda: len(heard.published) >= len(told), "six things are told")
+        assert heard.published[: len(told)] == told
 
 
 def _is_killed_further_on_each_time(pipe: Connection, brief: StartArgs) -> None:
@@ -156,36 +142,26 @@ def _is_killed_further_on_each_time(pipe: Connection, brief: StartArgs) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_matcher_that_is_killed_in_different_batches_leaves_nothing_out() -> None:
-    with supervised(_is_killed_further_on_each_time) as running:
-        eventually(lambda: len(running.heard.published) >= 4, seconds=30, what="it was killed three times")
-        assert running.heard.published[:4] == [withdrawn(0)] * 4
+@on_a_loop
+async def test_a_matcher_that_is_killed_in_different_batches_leaves_nothing_out() -> None:
+    async with supervised(_is_killed_further_on_each_time) as heard:
+        await until(lambda: len(heard.published) >= 4, "it was killed three times")
+        assert heard.published[:4] == [withdrawn(0)] * 4
 
 
-@contextmanager
-def no_file_left() -> Iterator[None]:
-    """This process may open no file more."""
+@on_a_loop
+async def test_a_matcher_that_cannot_be_started_again_is_tried_until_it_can() -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-
-
-def test_a_matcher_that_cannot_be_started_again_is_tried_until_it_can() -> None:
-    with supervised(_falls) as running:
-        eventually(lambda: running.heard.losses, what="it falls")
-        with no_file_left():
-            eventually(
-                lambda: (
-                    "its matcher process cannot be started: Too many open files; it is tried again"
-                    in running.heard.losses
-                ),
-                what="it cannot be started",
-            )
-        before = len(running.heard.published)
-        eventually(lambda: len(running.heard.published) > before, what="it is started again")
+    said = "its matcher process cannot be started: Too many open files; it is tried again"
+    async with supervised(_falls) as heard:
+        await until(lambda: heard.losses, "it falls")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            await until(lambda: said in heard.losses, "it cannot be started")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        before = len(heard.published)
+        await until(lambda: len(heard.published) > before, "it is started again")
 
 
 def _goes_without_notice(folder: Path) -> None:

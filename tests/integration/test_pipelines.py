@@ -48,6 +48,10 @@ CLOSED_BEFORE_MS = START_MS + EVENTS * 1000 // RATE - 10_000
 Row = dict[str, Any]
 
 
+def new_topic(kafka: Kafka) -> str:
+    return kafka.create_topic(f"ads-{uuid.uuid4().hex[:12]}", partitions=PARTITIONS)
+
+
 @dataclass(frozen=True)
 class Bench:
     """One session, the modules of the two versions, and a topic with the events of a run."""
@@ -60,7 +64,7 @@ class Bench:
     candidate: ModuleType
 
     def topic(self) -> str:
-        return self.kafka.create_topic(f"ads-{uuid.uuid4().hex[:12]}", partitions=PARTITIONS)
+        return new_topic(self.kafka)
 
     def options(self, *arguments: str) -> argparse.Namespace:
         checkpoint = self.folder / uuid.uuid4().hex
@@ -91,7 +95,7 @@ def bench(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
         builder = builder.config("spark.jars", ",".join(map(str, jars.ensure(jars.SPARK))))
         builder.config("spark.local.dir", str(folder)).getOrCreate()
         spark = modules[0].session("ads-tests")
-        events = kafka.create_topic(f"ads-{uuid.uuid4().hex[:12]}", partitions=PARTITIONS)
+        events = new_topic(kafka)
         produce(kafka, events, 0, EVENTS)
         yield Bench(spark, kafka, events, folder, modules[1], modules[2])
         end(spark)
@@ -277,10 +281,8 @@ def test_another_campaign_table_can_be_given(bench: Bench, tmp_path: Path) -> No
     table = tmp_path / "campaigns.csv"
     table.write_text("ad_id,campaign_id\nad-001,it's one\nad-002,two\n")
     views = bench.run("candidate", "views", "--campaigns", str(table))
-    assert {(row["ad_id"], row["campaign_id"]) for row in views} == {
-        ("ad-001", "it's one"),
-        ("ad-002", "two"),
-    }
+    campaigns = {row["ad_id"]: row["campaign_id"] for row in views}
+    assert campaigns == {"ad-001": "it's one", "ad-002": "two"}
 
 
 def test_a_campaign_table_without_its_columns_is_refused(bench: Bench, tmp_path: Path) -> None:
@@ -296,20 +298,17 @@ def submitted(
 ) -> Callable[[], Process]:
     """A way to start the same application, with its checkpoint, more than once."""
     own = ["--brokers", kafka.brokers, "--input", events, "--checkpoint", str(folder / f"{version}-state")]
-    script = PIPELINES / f"{version}.py"
+    script, given = PIPELINES / f"{version}.py", [*own, *arguments]
     conf = PIPELINES / "conf"
-    return lambda: submit(
-        version, script, [*own, *arguments], folder=folder, conf_folder=conf, grace_seconds=45
-    )
+    return lambda: submit(version, script, given, folder=folder, conf_folder=conf, grace_seconds=45)
 
 
 @pytest.mark.nightly
 def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
     kafka: Kafka, tmp_path: Path
 ) -> None:
-    names = [f"ads-{uuid.uuid4().hex[:12]}" for _ in range(3)]
-    kafka.create_topics(dict.fromkeys(names, PARTITIONS))
-    events, topics = names[0], {"reference": names[1], "candidate": names[2]}
+    events, *outputs = (new_topic(kafka) for _ in range(3))
+    topics = dict(zip(("reference", "candidate"), outputs, strict=True))
     jobs = {
         version: submitted(kafka, events, tmp_path, version, "--views-topic", topic)
         for version, topic in topics.items()

@@ -1,4 +1,4 @@
-"""What the README and docs/testing.md show of the command and the Python functions is what a reader gets."""
+"""What the README and the docs show of commands and Python functions is what a reader gets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,9 @@ from twinstream import Answer, check
 
 ROOT = Path(__file__).parents[2]
 README, TESTING = ROOT / "README.md", ROOT / "docs" / "testing.md"
+FIRST = ROOT / "docs" / "first-comparison.md"
+OFFLINE = "\n## 5."
+"""Where the part of `FIRST` ends that needs no servers."""
 BIN = Path(sys.executable).parent
 
 
@@ -29,49 +34,74 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def run_the_commands(folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run the commands of the README that compare two files; their files are then in the folder."""
-    (script,) = blocks(README, "Compare two files", "sh")
+def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run commands as a reader does."""
     path = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
-    return subprocess.run(["bash", "-c", script], cwd=folder, env=path, capture_output=True, check=False)
+    command = ["bash", "-c", script]
+    return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False)
 
 
-def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
+@pytest.fixture
+def compared(tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The commands of the README that compare two files, run; their files are then in the folder."""
+    (script,) = blocks(README, "Compare two files", "sh")
+    return shell(script, tmp_path)
+
+
+def test_the_commands_print_what_is_shown(compared: subprocess.CompletedProcess[str]) -> None:
     (shown,) = blocks(README, "Compare two files", "text")
-    done = run_the_commands(tmp_path)
-    assert done.stderr == b""
-    assert words(done.stdout.decode()) == words(shown)
-    assert done.returncode == 1
+    assert (compared.stderr, compared.returncode) == ("", 1)
+    assert words(compared.stdout) == words(shown)
 
 
+def test_who_follows_the_first_comparison_sees_what_is_shown_behind_every_command(tmp_path: Path) -> None:
+    text = FIRST.read_text(encoding="utf-8").split(OFFLINE)[0]
+    told, shown = "", 0
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
+        elif language == "sh":
+            assert not told, "what a command prints is shown behind it"
+            done = shell(block, tmp_path)
+            told = done.stdout + done.stderr
+        elif told:  # without spaces and line breaks, which depend on the width of the page
+            assert "".join(words(told)) == "".join(words(block))
+            told, shown = "", shown + 1
+    assert shown == 5
+
+
+Test = Callable[[], None]
+
+
+def run_the_test(program: str, output: object) -> Test:
+    """The test that a program shows, with what the new version writes."""
+    names: dict[str, object] = {}
+    exec(program, names)
+    names["run_the_new_version"] = lambda: output
+    test = names["test_the_new_version_does_the_same"]
+    assert callable(test)
+    return test
+
+
+@pytest.mark.usefixtures("compared")
 def test_the_test_of_the_readme_tells_the_versions_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_the_commands(tmp_path)
     monkeypatch.chdir(tmp_path)
     (program,) = blocks(README, "Compare in a test", "python")
-    names: dict[str, object] = {"run_the_new_version": lambda: "new.jsonl"}
-    exec(program, names)
-    test = names["test_the_new_version_does_the_same"]
-    assert callable(test)
-    test()
-    names["run_the_new_version"] = lambda: "bad.jsonl"
+    run_the_test(program, "new.jsonl")()
     with pytest.raises(AssertionError, match="DIVERGED"):
-        test()
+        run_the_test(program, "bad.jsonl")()
 
 
 def test_the_test_fails_with_what_is_shown() -> None:
     (program,) = blocks(TESTING, "Two recorded outputs", "python")
     (shown,) = blocks(TESTING, "Two recorded outputs", "text")
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(program, names)
-    expected = names["EXPECTED"]
-    assert isinstance(expected, list)
-    names["run_the_new_version"] = lambda: [expected[1], expected[2], expected[0]]
-    test = names["test_the_new_version_does_the_same"]
-    assert callable(test)
+    first, *others = names["EXPECTED"]
     with pytest.raises(AssertionError) as caught:
-        test()
+        run_the_test(program, [*others, first])()
     told = "\n".join(line.removeprefix("E").strip() for line in shown.splitlines())
     assert words(str(caught.value)) == words(told.split("AssertionError: ")[1].split("assert False")[0])
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
 
 from deploy.embedded.redis_server import RedisServer
+from tests.support.stack import Closing
 from tests.support.waiting import eventually
 from twinstream.adapters.redis.presence import GONE_SECONDS, Presence, Vigil
 from twinstream.adapters.redis.store import RedisStore
@@ -55,39 +56,46 @@ def test_an_owner_that_could_not_listen_at_first_listens_with_a_later_beat(
         presence.end()
 
 
-def stores(url: str) -> tuple[RedisStore, RedisStore, str]:
+Stores = Callable[[str], tuple[RedisStore, RedisStore, str]]
+
+
+@pytest.fixture
+def stores(closing: Closing) -> Stores:
     """An owner whose lease runs for an hour, one that stands by, and the name of their lease."""
-    name = f"presence-{uuid.uuid4().hex[:8]}"
-    first, second = RedisStore(url, name, "first"), RedisStore(url, name, "second")
-    assert first.acquire()
-    lease = f"twinstream:{{{name}}}:lease"
-    with redis.Redis.from_url(url) as connection:
-        connection.pexpire(lease, 3_600_000)
-    assert not second.acquire()
-    return first, second, lease
+
+    def make(url: str) -> tuple[RedisStore, RedisStore, str]:
+        name = f"presence-{uuid.uuid4().hex[:8]}"
+        first, second = (closing(RedisStore(url, name, token)) for token in ("first", "second"))
+        assert first.acquire()
+        lease = f"twinstream:{{{name}}}:lease"
+        with redis.Redis.from_url(url) as connection:
+            connection.pexpire(lease, 3_600_000)
+        assert not second.acquire()
+        return first, second, lease
+
+    return make
 
 
-def test_the_lease_of_an_owner_whose_process_ended_keeps_nobody_out(own_redis: RedisServer) -> None:
+def test_the_lease_of_an_owner_whose_process_ended_keeps_nobody_out(
+    own_redis: RedisServer, stores: Stores
+) -> None:
     first, second, _ = stores(own_redis.url)
     first.close()  # All that Redis sees of a process that was killed.
     eventually(second.acquire, what="the second takes over")
     first.acquire()
     with pytest.raises(Fenced):
         first.save(Checkpoint(1, None, b"", b"", {}))
-    first.close()
-    second.close()
 
 
-def test_an_owner_that_goes_on_is_not_replaced(client: redis.Redis, own_redis: RedisServer) -> None:
+def test_an_owner_that_goes_on_is_not_replaced(
+    client: redis.Redis, own_redis: RedisServer, stores: Stores
+) -> None:
     first, second, lease = stores(own_redis.url)
-    prefix = lease.removesuffix(":lease")
-    vigil = Vigil(client, prefix)
+    vigil = Vigil(client, lease.removesuffix(":lease"))
     for seconds in range(5):
         assert first.renew(1) is False, "nothing was saved"
         assert not vigil.gone("first", seconds * GONE_SECONDS)
     assert not second.acquire()
-    first.close()
-    second.close()
 
 
 def test_gone_is_who_listened_and_does_not_any_more_for_a_while(client: redis.Redis, owner: Presence) -> None:
@@ -112,11 +120,6 @@ def test_an_owner_whose_line_was_cut_listens_again_with_its_next_beat(
     assert not vigil.gone("owner", 100.0), "it is there again"
 
 
-def test_nobody_is_called_gone_who_was_never_seen(client: redis.Redis) -> None:
-    vigil = Vigil(client, PREFIX)
-    assert not any(vigil.gone("stranger", seconds) for seconds in range(100))
-
-
 @pytest.mark.usefixtures("owner")
 def test_a_redis_that_was_away_has_cut_off_the_living_too(own_redis: RedisServer) -> None:
     with redis.Redis.from_url(own_redis.url) as client:
@@ -129,15 +132,18 @@ def test_a_redis_that_was_away_has_cut_off_the_living_too(own_redis: RedisServer
         assert not any(vigil.gone("owner", seconds) for seconds in range(1, 100))
 
 
-def test_another_owner_is_watched_from_the_beginning(client: redis.Redis, owner: Presence) -> None:
+def test_nobody_is_called_gone_who_was_never_seen_and_another_owner_is_watched_from_the_beginning(
+    client: redis.Redis, owner: Presence
+) -> None:
     vigil = Vigil(client, PREFIX)
-    assert not vigil.gone("owner", 0.0)
+    assert not any(vigil.gone("stranger", seconds) for seconds in range(100))
+    assert not vigil.gone("owner", 100.0)
     owner.end()
-    assert not any(vigil.gone("another", seconds) for seconds in range(1, 100))
+    assert not any(vigil.gone("another", seconds) for seconds in range(101, 200))
 
 
 def test_a_user_who_may_not_listen_owns_until_its_lease_ends(
-    client: redis.Redis, own_redis: RedisServer
+    client: redis.Redis, own_redis: RedisServer, stores: Stores
 ) -> None:
     user = ("on", ">pw", "~*", "resetchannels", "+@all", "-pubsub", "-client|id")
     client.execute_command("ACL", "SETUSER", "bound", *user)
@@ -148,4 +154,3 @@ def test_a_user_who_may_not_listen_owns_until_its_lease_ends(
     assert not second.acquire()
     client.delete(lease)
     assert second.acquire()
-    second.close()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import twinstream
-from tests.support.server import served
-from tests.support.statuses import NAME, divergence, expectation, status
-from twinstream.api.state.board import Board
+from tests.support.server import Served
+from tests.support.statuses import NAME, divergence
 from twinstream.testing import check
 
 OLD = {
@@ -71,45 +69,17 @@ def test_rules_that_hide_nothing_end_with_0(answer: Path, tmp_path: Path) -> Non
     assert run("--spec", same, "--divergences", answer)[0] == 0
 
 
-def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(tmp_path: Path) -> None:
+def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(
+    service: Served, tmp_path: Path
+) -> None:
     file = tmp_path / "new.yaml"
     topics = {"reference": {"topic": "ads.reference"}, "candidate": {"topic": "ads.candidate"}}
     file.write_text(json.dumps({**OLD, **topics, "name": NAME, "identity": ["ad_id"]}))
-    with served(Board(stale_after_seconds=60)) as service:
-        service.call(lambda: service.board.expect(expectation()))
-        masked = {"ad_id": 17, "campaign_id": "‹text, 3 characters›"}
-        one = divergence("d-1", kind="changed", reference=masked, candidate=masked)
-        service.publish(status(at=datetime.now(UTC)), one)
-        given = ("--spec", file, "--name", NAME, "--service", service.url)
-        code, out, _ = run(*given)
-        assert (code, "--brokers reads the records" in out) == (3, True)
-        code, _, err = run(*given, "--brokers", "127.0.0.1:9")
-        assert (code, err) == (
-            4,
-            "Error: kafka at 127.0.0.1:9 does not answer: is it there, and is ads.candidate?\n",
-        )
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ((), "give either --divergences FILE or --name COMPARISON"),
-        (("--divergences", "nope.json"), "nope.json: cannot be read: No such file or directory"),
-        (("--divergences", "looser.yaml"), "looser.yaml:1: is no divergence of Twinstream's"),
-    ],
-)
-def test_what_cannot_be_replayed_is_refused(
-    looser: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
-) -> None:
-    monkeypatch.chdir(looser.parent)
-    code, out, err = run("--spec", looser, *options)
-    assert (code, out) == (2, "")
-    assert told in err
-
-
-def test_divergences_of_other_topics_are_refused(answer: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text(json.dumps({**OLD, "candidate": {"topic": "rides.v3"}}))
-    code, _, err = run("--spec", other, "--divergences", answer)
-    assert code == 2
-    assert "and other.yaml compares rides.v" in err.replace(f"{other}", "other.yaml")
+    masked = {"ad_id": 17, "campaign_id": "‹text, 3 characters›"}
+    service.publish(divergence("d-1", kind="changed", reference=masked, candidate=masked))
+    given = ("--spec", file, "--name", NAME, "--service", service.url)
+    code, out, _ = run(*given)
+    assert (code, "--brokers reads the records" in out) == (3, True)
+    code, _, err = run(*given, "--brokers", "127.0.0.1:9")
+    away = "Error: kafka at 127.0.0.1:9 does not answer: is it there, and is ads.candidate?\n"
+    assert (code, err) == (4, away)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -12,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
-from tests.support.statuses import NAME, counts, diverged, divergence, expectation, status
+from tests.support.statuses import NAME, counts, diverged, divergence, expectation, now, status
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
@@ -39,17 +38,10 @@ def service() -> Iterator[Served]:
     with served(board, exposition(registry)) as service:
         tried = expectation(TRIAL, trial_of=NAME, changes=("order", "equality"))
         service.call(lambda: [board.expect(one) for one in (expectation(), tried)])
-        now = datetime.now(UTC)
-        service.publish(at("a", 3), at("b", 4), diverged(at=now, divergences=counts(changed=2)))
+        service.publish(at("a", 3), at("b", 4), diverged(at=now(), divergences=counts(changed=2)))
         service.publish(at("c", 4, TRIAL), at("d", 9, TRIAL))
-        service.publish(diverged(TRIAL, at=now, divergences=counts(changed=2), matched=5001))
+        service.publish(diverged(TRIAL, at=now(), divergences=counts(changed=2), matched=5001))
         yield service
-
-
-@pytest.fixture
-def http(service: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, timeout=10, trust_env=False, verify=False) as client:
-        yield client
 
 
 def run(service: Served, *arguments: str) -> tuple[int, str, str]:
@@ -68,21 +60,19 @@ def test_a_trial_is_a_comparison_that_says_so_with_all_routes_but_the_gate(http:
     assert (receipt["gate"], http.get(f"{BASE}/{NAME}/receipt").json()["gate"]["answer"]) == (None, "fail")
 
 
-@pytest.mark.parametrize(
-    ("method", "rest"),
-    [("GET", ""), ("GET", "/strict"), ("POST", "/strict"), ("GET", "/rollback"), ("POST", "/rollback")],
-)
-def test_a_trial_has_no_gate(http: httpx.Client, method: str, rest: str) -> None:
-    answer = http.request(method, f"{BASE}/{TRIAL}/gate{rest}")
-    assert (answer.status_code, answer.json()["detail"]) == (404, NO_GATE)
-
-
-def test_an_equivalent_trial_has_no_gate_either(service: Served, http: httpx.Client) -> None:
-    service.publish(status(TRIAL, at=datetime.now(UTC)))
-    assert http.get(f"{BASE}/{TRIAL}").json()["verdict"] == "EQUIVALENT"
-    assert http.get(f"{BASE}/{TRIAL}/gate/strict").status_code == 404
+@pytest.mark.parametrize("verdict", ["DIVERGED", "EQUIVALENT"])
+def test_a_trial_has_no_gate_whatever_its_verdict(service: Served, http: httpx.Client, verdict: str) -> None:
+    if verdict == "EQUIVALENT":
+        service.publish(status(TRIAL, at=now()))
+    assert http.get(f"{BASE}/{TRIAL}").json()["verdict"] == verdict
+    for asked in ("GET ", "GET /strict", "POST /strict", "GET /rollback", "POST /rollback"):
+        method, rest = asked.split(" ")
+        answer = http.request(method, f"{BASE}/{TRIAL}/gate{rest}")
+        assert (answer.status_code, answer.json()["detail"]) == (404, NO_GATE)
     assert service.call(lambda: service.board.view(TRIAL).answer) == "undecided"
     assert http.get(f"{BASE}/{NAME}/gate").json()["answer"] == "fail"
+    code, out, err = run(service, "gate", TRIAL)
+    assert (code, out, NO_GATE in err) == (2, "", True)
 
 
 def test_the_contrast_says_what_the_trial_hides_and_what_it_alone_reports(http: httpx.Client) -> None:
@@ -91,12 +81,7 @@ def test_the_contrast_says_what_the_trial_hides_and_what_it_alone_reports(http: 
     assert (found["changes"], found["matched"], found["verdict"]) == (["order", "equality"], 5001, "DIVERGED")
     for part, identifier in (("hidden", "a"), ("alone", "d")):
         assert found[part]["by_kind"] == {"changed": 1}
-        assert {name: found[part][name] for name in ("count", "shared", "open", "unknown")} == {
-            "count": 1,
-            "shared": 1,
-            "open": 0,
-            "unknown": 0,
-        }
+        assert {"count": 1, "shared": 1, "open": 0, "unknown": 0}.items() <= found[part].items()
         (example,) = found[part]["examples"]
         assert (example["id"], bool(example["text"])) == (identifier, True)
 
@@ -119,7 +104,7 @@ def test_alerts_and_readiness_know_of_no_trial(service: Served, http: httpx.Clie
 
 def test_no_event_tells_of_a_gate_or_a_new_verdict_of_a_trial(service: Served) -> None:
     mailbox = service.call(service.board.subscribe)
-    service.publish(status(TRIAL, at=datetime.now(UTC)), status(NAME, at=datetime.now(UTC)))
+    service.publish(status(TRIAL, at=now()), status(NAME, at=now()))
 
     def taken() -> list[Any]:
         return list(mailbox._waiting.values())
@@ -131,37 +116,29 @@ def test_no_event_tells_of_a_gate_or_a_new_verdict_of_a_trial(service: Served) -
 
 
 def test_the_status_marks_a_trial_and_tells_what_it_would_change(service: Served) -> None:
-    service.publish(status(at=datetime.now(UTC)))
+    service.publish(status(at=now()))
     code, out, err = run(service, "status")
     assert (code, err) == (0, "")
     assert f"{TRIAL}: trial of {NAME}, without a gate\n" in out
-    told = [
-        line.removeprefix(f"{NAME}: ") for line in out.splitlines() if line.startswith(f"{NAME}: on trial")
-    ]
+    told = on_trial(out)
     assert told[0].startswith(f"on trial as {TRIAL} (order, equality): DIVERGED. ")
     assert told[1:] == ["on trial: of 2 divergences it hides 1 (1 changed); it alone reports 1 (1 changed)"]
-    alone = run(service, "status", NAME)[1]
-    assert told == [line.removeprefix(f"{NAME}: ") for line in alone.splitlines() if ": on trial" in line]
+    assert told == on_trial(run(service, "status", NAME)[1])
 
 
-def test_the_status_of_a_trial_by_name_exits_as_its_verdict_says(service: Served) -> None:
+def on_trial(out: str) -> list[str]:
+    """What is said of the rules on trial."""
+    lines = (line.removeprefix(f"{NAME}: ") for line in out.splitlines() if line.startswith(f"{NAME}: "))
+    return [line for line in lines if line.startswith("on trial")]
+
+
+def test_its_status_divergences_and_receipt_are_told_as_those_of_any_comparison(service: Served) -> None:
     code, out, err = run(service, "status", TRIAL)
     assert (code, err, "on trial" in out) == (1, "", False)
-
-
-def test_its_divergences_are_listed_and_explained_as_those_of_any_comparison(service: Served) -> None:
     code, out, _ = run(service, "divergences", TRIAL)
     assert (code, "id c" in out, "id d" in out, "id a" in out) == (0, True, True, False)
     assert run(service, "explain", "d")[0] == 0
 
-
-def test_the_command_gate_refuses_a_trial(service: Served) -> None:
-    service.publish(status(TRIAL, at=datetime.now(UTC)))
-    code, out, err = run(service, "gate", TRIAL)
-    assert (code, out, NO_GATE in err) == (2, "", True)
-
-
-def test_its_receipt_names_no_gate(service: Served) -> None:
     code, out, err = run(service, "report", TRIAL)
     assert (code, err, "| gate |" in out) == (0, "", False)
     assert "| gate |" in run(service, "report", NAME)[1]

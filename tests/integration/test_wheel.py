@@ -16,17 +16,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
     folder = tmp_path_factory.mktemp("dist")
-    build = (
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "--wheel-dir",
-        folder,
-        ROOT,
-    )
-    subprocess.run([sys.executable, "-m", "pip", *build], check=True, timeout=110)
+    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir"]
+    subprocess.run([sys.executable, "-m", "pip", *build, folder, ROOT], check=True, timeout=110)
     (file,) = folder.glob("*.whl")
     return ZipFile(file)
 

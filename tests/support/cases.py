@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import pytest
+
+from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
-from tests.support.waiting import eventually
 from twinstream.core.events import Side
+
+NOTHING = {"reference": 0, "candidate": 0}
+"""Of a status: no event waits for its partner."""
 
 
 class Case(NamedTuple):
@@ -20,25 +26,10 @@ class Case(NamedTuple):
     write: Writer
     topics: KafkaTopics
 
-    def passes_with(self, matched: int) -> None:
-        """The service has matched so many pairs, and its gate passes."""
-        passes_with(self.service, matched)
-
-
-def passes_with(service: ServiceProcess, matched: int) -> None:
-    """A service has matched so many pairs, and its gate passes."""
-    eventually(lambda: service.get("")["matched"] == matched, seconds=60, what=f"{matched} pairs match")
-    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
-
-
-@contextmanager
-def running(service: ServiceProcess) -> Iterator[ServiceProcess]:
-    """A service that is started, and stopped at the end of the block, however that ends."""
-    service.start()
-    try:
-        yield service
-    finally:
-        service.stop()
+    def passes(self, numbers: range) -> None:
+        """With these events on both sides, and all before them, the gate passes."""
+        self.write.both(numbers)
+        self.service.passes_with(numbers.stop)
 
 
 @contextmanager
@@ -47,12 +38,29 @@ def serving(
     brokers: str,
     redis: str,
     topics: tuple[str, str],
-    *,
+    *options: str,
     more: str = "",
     order: str = "{per_key: [k]}",
 ) -> Iterator[Case]:
     """A service that compares two topics, stopped at the end of the block."""
-    service = ServiceProcess(spec_file(folder, f"on-{topics[0]}", *topics, more, order), brokers, redis)
+    spec = spec_file(folder, f"on-{topics[0]}", *topics, more, order)
     hand = KafkaTopics(brokers, dict(zip(Side, topics, strict=True)))
-    with running(service):
+    with ServiceProcess(spec, brokers, redis, *options) as service:
         yield Case(service, Writer(brokers, *topics), hand)
+
+
+class Serve(Protocol):
+    """Starts a service on two new topics of the shared servers, which is stopped after the test."""
+
+    def __call__(self, *options: str, partitions: int = 1, **more: str) -> Case: ...
+
+
+@pytest.fixture
+def serve(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(*options: str, partitions: int = 1, **more: Any) -> Case:
+            topics = topic(partitions=partitions), topic(partitions=partitions)
+            return stack.enter_context(serving(tmp_path, kafka.brokers, redis_url, topics, *options, **more))
+
+        yield start

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.redis_server import RedisServer
-from tests.support.service import Writer, spec_file
+from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.waiting import eventually
-from tests.support.watch import Tried, Watch
+from tests.support.watch import Watch
 
 KEYS = 10
 PAIRS = 500
@@ -48,12 +48,12 @@ class Drill:
         self.pairs = 0
         self.planted: list[int] = []
         self._asked_before: list[int] = []
-        self.services: list[Tried] = []
+        self.services: list[ServiceProcess] = []
         self.service = self.another(environment)
 
-    def another(self, environment: Mapping[str, str] | None = None) -> Tried:
+    def another(self, environment: Mapping[str, str] | None = None) -> ServiceProcess:
         """One more service for the same comparison, that is watched once it has been started."""
-        self.services.append(Tried(self.spec, self._brokers, self._redis, environment=environment))
+        self.services.append(ServiceProcess(self.spec, self._brokers, self._redis, environment=environment))
         return self.services[-1]
 
     @contextlib.contextmanager
@@ -88,7 +88,7 @@ class Drill:
         self.says(lambda status: status["matched"] == self.pairs, "all pairs match")
         self.answers("pass")
 
-    def answers(self, answer: str, service: Tried | None = None) -> None:
+    def answers(self, answer: str, service: ServiceProcess | None = None) -> None:
         """The gate gives this answer in the end, and the watch has seen it."""
         of = service or self.service
         eventually(
@@ -98,7 +98,7 @@ class Drill:
         )
 
     def says(
-        self, true: Callable[[dict[str, Any]], bool], what: str, service: Tried | None = None
+        self, true: Callable[[dict[str, Any]], bool], what: str, service: ServiceProcess | None = None
     ) -> dict[str, Any]:
         """The status once something is true of it."""
         of = service or self.service
@@ -109,7 +109,7 @@ class Drill:
 
         return eventually(status, seconds=WAIT_SECONDS, what=f"{what}; log: {of.log()[-1000:]}")
 
-    def degraded(self, sentence: str, service: Tried | None = None) -> None:
+    def degraded(self, sentence: str, service: ServiceProcess | None = None) -> None:
         """Health is degraded with a reason that holds this, and the gate is undecided."""
         self.says(
             lambda status: any(sentence in reason for reason in status["health"]["reasons"]),
@@ -118,7 +118,7 @@ class Drill:
         )
         self.answers("undecided", service)
 
-    def outcome(self, service: Tried, verdict: str) -> dict[str, Any]:
+    def outcome(self, service: ServiceProcess, verdict: str) -> dict[str, Any]:
         """What must not depend on disturbances, once everything is read, settled and saved."""
         events = 2 * self.pairs + len(self.planted)
 
@@ -133,30 +133,23 @@ class Drill:
         status = self.says(
             lambda it: settled(it) and (it["verified_through"] or "") > since, surveyed, service
         )
-        reports = service.get("/divergences?limit=100")["items"]
-        found = sorted((each["kind"], str(each["positions"])) for each in reports)
+        found = sorted((each["kind"], str(each["positions"])) for each in service.divergences())
         return {**{member: status[member] for member in _SAME}, "found": found}
-
-    def _undisturbed(self, calm: RedisServer) -> Tried:
-        """A service that nobody disturbs, on the same topics, in a comparison of its own."""
-        service = Tried(self._calm_spec, self._calm_brokers, calm.url)
-        self.services.append(service)
-        service.start()
-        return service
 
     def ends_as_undisturbed(
         self,
         calm: RedisServer,
         *,
-        service: Tried | None = None,
+        service: ServiceProcess | None = None,
         verdict: str = "DIVERGED",
     ) -> None:
         """The service ends as one that was not disturbed, and no answer on the way there was wrong."""
-        undisturbed = self._undisturbed(calm)  # It reads while the other one settles.
-        shaken = self.outcome(service or self.service, verdict)
-        if verdict == "DIVERGED":
-            self.answers("fail", service)
-        calm_outcome = self.outcome(undisturbed, verdict)
+        # In a comparison of its own; it reads while the other one settles.
+        with ServiceProcess(self._calm_spec, self._calm_brokers, calm.url) as undisturbed:
+            shaken = self.outcome(service or self.service, verdict)
+            if verdict == "DIVERGED":
+                self.answers("fail", service)
+            calm_outcome = self.outcome(undisturbed, verdict)
         differ = {key: (shaken[key], calm_outcome[key]) for key in shaken if shaken[key] != calm_outcome[key]}
         assert not differ, f"disturbed and undisturbed: {differ}"
         self.said_nothing_wrong()

@@ -78,11 +78,14 @@ def one(manifests: list[Manifest], kind: str) -> Manifest:
     return found
 
 
+def role_s(manifests: list[Manifest], role: str) -> list[Manifest]:
+    """The objects that belong to a role: api or matcher."""
+    return [m for m in manifests if m["metadata"]["labels"].get("app.kubernetes.io/component") == role]
+
+
 def of_role(manifests: list[Manifest], kind: str, role: str) -> Manifest:
-    """The object of a kind that belongs to a role: api or matcher."""
-    return one(
-        [m for m in manifests if m["metadata"]["labels"].get("app.kubernetes.io/component") == role], kind
-    )
+    """The object of a kind that belongs to a role."""
+    return one(role_s(manifests, role), kind)
 
 
 def pod(manifests: list[Manifest], role: str = "matcher") -> Manifest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import (
@@ -122,7 +123,7 @@ class Hosts:
         self.source.append(side, 0, b'{"k": %d, "n": %d}' % (number % 3, number), at_ms)
 
 
-def expectation(spec: str) -> Expectation:
+def expectation(spec: str, **more: Any) -> Expectation:
     """What a board expects of a comparison file."""
     loaded = loads(spec)
     return Expectation(
@@ -131,4 +132,5 @@ def expectation(spec: str) -> Expectation:
         order=loaded.order_text,
         reference=Version(topic="test.reference"),
         candidate=Version(topic="test.candidate"),
+        **more,
     )

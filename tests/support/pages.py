@@ -27,7 +27,16 @@ def sections(page: Path) -> dict[str, str]:
 
 
 def links(page: Path) -> list[tuple[str, str]]:
-    """Where a page links to, but for other hosts: a path from its folder, empty for itself, and an anchor."""
+    """Where a page links to, but for other hosts: a path from its folder, empty for itself, and an anchor.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> lines = "# One", "[a](page.md#one) [b](#two) `[c](no.md)`", "```", "# Two", "[d](gone.md)", "```"
+    >>> with NamedTemporaryFile(suffix=".md") as file:
+    ...     page = Path(file.name)
+    ...     _ = page.write_text("\\n".join(lines))
+    ...     links(page), list(sections(page))
+    ([('page.md', 'one'), ('', 'two')], ['one'])
+    """
     text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
     targets = re.findall(r"\]\(([^)\s]+)\)", text)
     local = [target for target in targets if not re.match(r"\w+:", target)]

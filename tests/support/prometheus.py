@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,11 +21,16 @@ ALERTMANAGER = SHIPPED.with_name("alertmanager") / "alertmanager.yml"
 
 
 class Prometheus:
-    """One that runs; it scrapes and evaluates once a second."""
+    """One that scrapes the service at an address, and those beside it, and evaluates once a second.
 
-    def __init__(self, folder: Path, targets: Sequence[str], alertmanager: str | None = None) -> None:
-        self.folder = folder
+    It is a context manager. Its alerts go to that Alertmanager, else nowhere.
+    """
+
+    def __init__(
+        self, folder: Path, service: str, alertmanager: str | None = None, beside: Sequence[str] = ()
+    ) -> None:
         port = free_port()
+        targets = [urlsplit(address).netloc for address in (service, *beside)]
         self.url = f"http://{LOOPBACK}:{port}"
         folder.mkdir()
         config = folder / "prometheus.yml"
@@ -48,8 +53,13 @@ class Prometheus:
         except httpx.HTTPError:
             return False
 
-    def close(self) -> None:
-        """Give the connections back."""
+    def __enter__(self) -> Self:
+        self.process.start()
+        self.process.wait_until_ready(self.ready, seconds=30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.stop()
         self._http.close()
 
     def query(self, expression: str) -> list[dict[str, Any]]:
@@ -79,24 +89,6 @@ class Prometheus:
         assert answer["status"] == "success", f"{parameters}: {answer}"
         assert not answer.get("warnings"), f"{parameters}: {answer}"
         return answer["data"]
-
-
-@contextmanager
-def prometheus(
-    folder: Path, service: str, alertmanager: str | None = None, beside: Sequence[str] = ()
-) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the service at this address, and those beside it, while the block runs.
-
-    Its alerts go to that Alertmanager, else nowhere.
-    """
-    targets = [urlsplit(address).netloc for address in (service, *beside)]
-    server = Prometheus(folder, targets, alertmanager)
-    with server.process:
-        server.process.wait_until_ready(server.ready, seconds=30)
-        try:
-            yield server
-        finally:
-            server.close()
 
 
 @contextmanager

@@ -12,13 +12,30 @@ from typing import Any, TypeVar
 
 import uvicorn
 
+from tests.support.statuses import NAME, reset
 from tests.support.waiting import eventually
 from twinstream.api.app import create_app
 from twinstream.api.routes.operations import Metrics
 from twinstream.api.state.board import Board
-from twinstream.status.comparison import Publication
+from twinstream.status.comparison import Publication, Reset, ResetRefused, ResetRequest
 
 T = TypeVar("T")
+READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
+TOKENS = f"read viewer {READER}\noperate anna {OPERATOR}\n"
+"""What stands in a file of tokens."""
+
+
+class Matcher:
+    """Takes resets that are asked for, and answers as it is told."""
+
+    def __init__(self) -> None:
+        self.asked: list[ResetRequest] = []
+        self.refuses: ResetRefused | None = None
+
+    async def __call__(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
+        assert name == NAME
+        self.asked.append(request)
+        return self.refuses or reset(request.id, by=request.by, reason=request.reason)
 
 
 def no_metrics() -> tuple[bytes, str]:

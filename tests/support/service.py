@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import orjson
@@ -17,6 +17,7 @@ from tests.support.commands import COMMAND, is_started
 from tests.support.forking import Forked, fork
 from tests.support.processes import marked, new_mark
 from tests.support.waiting import eventually
+from twinstream.core.events import Side
 
 SPEC = """
 version: 1
@@ -44,7 +45,7 @@ ten times as much as the question, and tests ask twenty times a second."""
 
 
 class ServiceProcess:
-    """`twinstream serve` on one comparison. Start it as often as needed: the comparison goes on.
+    """`twinstream serve` on one comparison, also as a context manager. It may be started again and again.
 
     `environment` is what its processes have besides that of the tests.
     """
@@ -62,10 +63,28 @@ class ServiceProcess:
             *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0", *options),
         ]
         self.spec = spec
+        self.servers = brokers, redis
         self._name = spec.stem
         self._log = spec.with_suffix(".log")
         self._mark = new_mark()
         self._environment = {**(environment or {}), **self._mark}
+
+    def another(self, *options: str) -> ServiceProcess:
+        """One more service for the same comparison."""
+        return ServiceProcess(self.spec, *self.servers, *options)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop it if it runs, also if it is frozen."""
+        if hasattr(self, "process") and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.stop()
 
     def start(self) -> None:
         """Start the process, and return when it serves."""
@@ -94,6 +113,20 @@ class ServiceProcess:
         url = f"{self.address}/v1/comparisons/{self._name}{path}"
         return WEB.get(url).raise_for_status().json()
 
+    def asked(self, path: str) -> dict[str, Any]:
+        """The same of a service that may be away at any time; empty where there is no answer."""
+        try:
+            answer: dict[str, Any] = self.get(path)
+        except httpx.HTTPError:
+            return {}
+        return answer
+
+    def reset(self, start: Any = "now", seconds: float = 60) -> httpx.Response:
+        """Ask for a reset of the comparison; a start of None is that of the file."""
+        body = {"reason": "the candidate is mended", "by": "ann", "start": start}
+        url = f"{self.address}/v1/comparisons/{self._name}/reset"
+        return WEB.post(url, json=body, timeout=seconds)
+
     def ready(self) -> bool:
         """Whether it says that it is ready."""
         return WEB.get(f"{self.address}/readyz").is_success
@@ -102,14 +135,31 @@ class ServiceProcess:
         """The gate's answer."""
         return str(self.get("/gate")["answer"])
 
-    def await_events(self, count: int, *, seconds: float = 60) -> dict[str, Any]:
-        """The status once each side has at least so many events and all matched ones are settled."""
+    def answers(self, answer: str, seconds: float = 60) -> None:
+        """The gate comes to give this answer."""
+        what = f"the gate answers {answer}"
+        eventually(lambda: self.gate() == answer, seconds=seconds, what=what)
 
-        def complete() -> dict[str, Any] | None:
-            status: dict[str, Any] = self.get("")
-            return status if min(status["events"].values()) >= count else None
+    def shows(self, seconds: float = 60, **members: Any) -> dict[str, Any]:
+        """The status once these members of it have these values."""
 
-        return eventually(complete, seconds=seconds, what=f"{count} events a side; log: {self.log()[-500:]}")
+        def status() -> dict[str, Any] | None:
+            found: dict[str, Any] = self.get("")
+            return found if all(found[name] == value for name, value in members.items()) else None
+
+        return eventually(
+            status, seconds=seconds, what=f"the status shows {members}; log: {self.log()[-500:]}"
+        )
+
+    def passes_with(self, matched: int) -> None:
+        """It comes to have matched so many pairs, and its gate passes."""
+        self.shows(matched=matched)
+        self.answers("pass")
+
+    def divergences(self) -> list[dict[str, Any]]:
+        """What differs."""
+        found: list[dict[str, Any]] = self.get("/divergences?limit=100")["items"]
+        return found
 
     def kill(self) -> None:
         """Kill the service with -9, as a machine does that runs out of memory."""
@@ -152,6 +202,12 @@ class Writer:
         for number in numbers:
             for topic in self._topics:
                 self._write(topic, number % keys, number)
+        self.flush()
+
+    def side(self, side: Side, numbers: range) -> None:
+        """Events of ten keys on one side only."""
+        for number in numbers:
+            self._write(self._topics[side], number % 10, number)
         self.flush()
 
     def reference(self, key: int, number: int) -> None:

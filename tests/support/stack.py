@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import pytest
 import redis
@@ -13,6 +14,8 @@ import redis
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.redis_cluster import RedisCluster
+
+T = TypeVar("T", bound=Any)
 
 Kafka.java_options += ("-XX:TieredStopAtLevel=1",)
 """A broker that lives for minutes never repays the second compiler, which takes half of its start."""
@@ -22,6 +25,23 @@ class MakeTopic(Protocol):
     """Creates a topic with a fresh name on the session's broker and returns the name."""
 
     def __call__(self, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str: ...
+
+
+class Closing(Protocol):
+    """Takes something that is to be closed after the test, and hands it back."""
+
+    def __call__(self, opened: T) -> T: ...
+
+
+@pytest.fixture
+def closing() -> Iterator[Closing]:
+    with ExitStack() as stack:
+
+        def take(opened: T) -> T:
+            stack.callback(opened.close)
+            return opened
+
+        yield take
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from twinstream.adapters.clocks import ManualClock
 from twinstream.api.state.expectation import Expectation
 from twinstream.status.common import Accounts, DivergenceCounts, Sides
 from twinstream.status.comparison import (
@@ -31,21 +32,19 @@ REFERENCE = Version(topic="ads.reference", version="1.8.2")
 CANDIDATE = Version(topic="ads.candidate", version="1.9.0")
 
 
-class Clocks:
-    """A wall clock and a monotonic clock that are moved by hand, together."""
+def now() -> datetime:
+    return datetime.now(UTC)
 
-    def __init__(self, start: datetime = START) -> None:
-        self._start = start
-        self.seconds = 0.0
 
-    def now(self) -> datetime:
-        return self._start + timedelta(seconds=self.seconds)
+def later(seconds: float) -> datetime:
+    return now() + timedelta(seconds=seconds)
 
-    def monotonic(self) -> float:
-        return 1000.0 + self.seconds
 
-    def advance(self, seconds: float) -> None:
-        self.seconds += seconds
+class Clocks(ManualClock):
+    """Clocks that stand still from the start of these statuses on."""
+
+    def __init__(self) -> None:
+        super().__init__(START.timestamp())
 
 
 def expectation(name: str = NAME, **changes: Any) -> Expectation:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
+from tests.support.hosts import expectation
 from tests.support.workers import SPEC, ask
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource, MemoryStorage
 from twinstream.api.state.board import Board
@@ -21,8 +21,8 @@ from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
 from twinstream.spec.file.evidence import wanted
-from twinstream.spec.load import digest, loads
-from twinstream.status.comparison import ComparisonStatus, ResetRequest, ShardStatus, Version
+from twinstream.spec.load import loads
+from twinstream.status.comparison import ComparisonStatus, ResetRequest, ShardStatus
 
 BEATS = 6
 """So often each of them says how it stands."""
@@ -113,17 +113,8 @@ class Team:
 
     def expectation(self) -> Expectation:
         spec = loads(self.spec)
-        topics = Version(topic="test.reference"), Version(topic="test.candidate")
-        own: dict[str, Any] = {"matched_required": 1, "shards": self.shards}
-        own |= {"undecodable_budget": spec.undecodable.budget, "kinds_required": wanted(spec).kinds}
-        return Expectation(
-            name=spec.name,
-            spec_digest=digest(spec),
-            order=spec.order_text,
-            reference=topics[0],
-            candidate=topics[1],
-            **own,
-        )
+        wants = {"undecodable_budget": spec.undecodable.budget, "kinds_required": wanted(spec).kinds}
+        return expectation(self.spec, matched_required=1, shards=self.shards, **wants)
 
 
 def write_all(team: Team, count: int = 40) -> None:

@@ -111,8 +111,3 @@ class Pair:
         """What the service says of the comparison."""
         found: dict[str, Any] = self.service.get("")
         return found
-
-    def found(self) -> list[dict[str, Any]]:
-        """The divergences."""
-        items: list[dict[str, Any]] = self.service.get("/divergences")["items"]
-        return items

@@ -6,30 +6,11 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
-
-import httpx
+from typing import NamedTuple
 
 from tests.support.service import ServiceProcess
 
 _PAUSE_SECONDS = 0.05
-
-
-class Tried(ServiceProcess):
-    """A service that may be away at any time while it is asked."""
-
-    def asked(self, path: str) -> dict[str, Any]:
-        """The JSON answer to a GET below the comparison; empty where there is none."""
-        try:
-            answer: dict[str, Any] = self.get(path)
-        except httpx.HTTPError:
-            return {}
-        return answer
-
-    def end(self) -> None:
-        """Stop it if it runs."""
-        if hasattr(self, "process") and self.process.poll() is None:
-            self.stop()
 
 
 class Seen(NamedTuple):
@@ -46,11 +27,11 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
-        self._services: list[Tried] = []
+        self._services: list[ServiceProcess] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
-    def add(self, service: Tried) -> None:
+    def add(self, service: ServiceProcess) -> None:
         """Ask this one, too. Its address may change when it is started again."""
         self._services.append(service)
 
@@ -58,7 +39,7 @@ class Watch:
         """What one service said, without repetitions."""
         return [answer for answer, _ in groupby(each.answer for each in self.seen if each.service == service)]
 
-    def newest(self, service: Tried) -> str:
+    def newest(self, service: ServiceProcess) -> str:
         """The last answer of a service; empty before the first."""
         number = self._services.index(service)
         return next((each.answer for each in reversed(self.seen) if each.service == number), "")
@@ -79,7 +60,7 @@ class Watch:
             self._thread.join()
 
 
-def _ask(number: int, service: Tried) -> Seen:
+def _ask(number: int, service: ServiceProcess) -> Seen:
     answer = service.asked("/gate")
     if not answer:
         return Seen(number, "unreachable", 0, "")

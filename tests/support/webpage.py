@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,9 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from tests.support.browser import Watched, chromium, watched
-from tests.support.server import Served, served
-from tests.support.statuses import NAME, START, divergence, expectation, status
-from twinstream.api.state.board import Board
+from tests.support.server import Served
+from tests.support.statuses import NAME, START, divergence
 from twinstream.status.common import Sides
 from twinstream.status.comparison import DivergenceReport, Position, Witness
 
@@ -24,15 +22,6 @@ def browser() -> Iterator[Browser]:
     """Of one module: while it is open no other event loop can run in this thread."""
     with chromium() as browser:
         yield browser
-
-
-@pytest.fixture
-def service() -> Iterator[Served]:
-    """One comparison, which is EQUIVALENT."""
-    with served(Board(stale_after_seconds=60)) as service:
-        service.call(lambda: service.board.expect(expectation()))
-        service.publish(status(at=now()))
-        yield service
 
 
 @pytest.fixture
@@ -54,14 +43,6 @@ def page(watch: Watched) -> Page:
 def at(service: Served, rest: str = NAME) -> str:
     """The address of a part of the page."""
     return f"{service.url}/#/{rest}"
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-def later(seconds: float) -> datetime:
-    return now() + timedelta(seconds=seconds)
 
 
 def verdict(page: Page) -> Locator:

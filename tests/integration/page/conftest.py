@@ -1,5 +1,5 @@
 """What the tests of the page share."""
 
-from tests.support.webpage import browser, page, service, watch
+from tests.support.webpage import browser, page, watch
 
-__all__ = ["browser", "page", "service", "watch"]
+__all__ = ["browser", "page", "watch"]

@@ -7,8 +7,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import watched
 from tests.support.server import Served
-from tests.support.statuses import divergence, partition, status
-from tests.support.webpage import later, part
+from tests.support.statuses import divergence, later, partition, status
+from tests.support.webpage import part
 from twinstream.status.common import Sides
 
 pytestmark = pytest.mark.requires_chromium

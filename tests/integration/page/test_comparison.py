@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.support.browser import Watched, watched
+from tests.support.browser import watched
 from tests.support.server import Served, served
 from tests.support.statuses import (
     NAME,
@@ -20,12 +21,14 @@ from tests.support.statuses import (
     divergence,
     expectation,
     histogram,
+    later,
+    now,
     partition,
     reset,
     status,
     unmatched,
 )
-from tests.support.webpage import at, later, now, part, row, verdict
+from tests.support.webpage import at, part, row, verdict
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import (
@@ -47,14 +50,17 @@ def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> N
     expect(part(page, "health")).to_have_text("ok")
     expect(part(page, "matched")).to_have_text("5,000")
     expect(part(page, "reference-note")).to_have_text("lag 7 records · 12 unmatched")
-    expect(page.get_by_role("region", name="Divergences")).to_contain_text("No difference has been found.")
+    expect(region(page, "Divergences")).to_contain_text("No difference has been found.")
     expect(page.locator("#unmatched canvas")).to_be_visible()
-    expect(page.get_by_role("region", name="What would decide it")).to_be_hidden()
-    expect(part(page, "advice")).to_have_text(
-        "To see that its alarm works, hold a drill: twinstream drill FILE --kind drop."
-    )
-    expect(part(page, "advice").locator("code")).to_have_text("twinstream drill FILE --kind drop")
+    expect(region(page, "What would decide it")).to_be_hidden()
+    drill = "twinstream drill FILE --kind drop"
+    expect(part(page, "advice")).to_have_text(f"To see that its alarm works, hold a drill: {drill}.")
+    expect(part(page, "advice").locator("code")).to_have_text(drill)
     expect(page).to_have_title(f"✓ EQUIVALENT · {NAME}")
+
+
+def region(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name)
 
 
 def test_large_numbers_are_short_at_a_glance_and_exact_where_they_are_counted(
@@ -64,7 +70,7 @@ def test_large_numbers_are_short_at_a_glance_and_exact_where_they_are_counted(
     both = Sides(reference=accounts, candidate=status().accounts.candidate)
     service.publish(status(at=later(1), matched=1_934_555, accounts=both))
     expect(part(page, "matched")).to_have_text("1.93 M")
-    expect(page.get_by_role("region", name="Where every event went")).to_contain_text("1,934,555")
+    expect(region(page, "Where every event went")).to_contain_text("1,934,555")
 
 
 def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None:
@@ -79,7 +85,7 @@ def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None
 
 
 def test_known_differences_are_shown_with_what_they_explain(service: Served, page: Page) -> None:
-    known = page.get_by_role("region", name="Known differences")
+    known = region(page, "Known differences")
     expect(known).to_be_hidden()
     service.publish(status(at=later(1), explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
     expect(known).to_contain_text("Explained: 1,200 by PRICE-17, nothing by LATE.")
@@ -92,11 +98,9 @@ def test_known_differences_are_shown_with_what_they_explain(service: Served, pag
 
 def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:
     lacking = coverage(210, ("210 of 1,000 pairs",))
-    service.publish(
-        status(at=later(1), verdict="PENDING", reason="Evidence is incomplete.", coverage=lacking)
-    )
+    service.publish(status(at=later(1), verdict="PENDING", reason="Incomplete.", coverage=lacking))
     expect(verdict(page)).to_have_text("…PENDING")
-    needs = page.get_by_role("region", name="What a verdict still needs")
+    needs = region(page, "What a verdict still needs")
     expect(needs).to_contain_text("210 of 1,000")
     expect(needs.get_by_role("listitem")).to_contain_text("790 more pairs have to match (210 of 1,000)")
 
@@ -104,7 +108,7 @@ def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: P
 def test_an_inconclusive_comparison_shows_what_would_decide_it(service: Served, page: Page) -> None:
     overdue = UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),))
     service.publish(overdue, status(at=later(1), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1))
-    steps = page.get_by_role("region", name="What would decide it").get_by_role("listitem")
+    steps = region(page, "What would decide it").get_by_role("listitem")
     expect(steps).to_have_count(1)
     expect(steps).to_contain_text("One event is overdue (1 of the reference; the oldest is ads.reference 0:8")
     expect(steps.locator("code").first).to_have_text("overdue.proves")
@@ -121,7 +125,7 @@ def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
     service.publish(UnmatchedSample(comparison=NAME, events=(old, overdue, young)))
     service.publish(status(at=later(1), progress=Sides(reference=newest, candidate=newest)))
     page.reload()
-    waiting = page.get_by_role("region", name="Without a partner for long").get_by_role("row")
+    waiting = region(page, "Without a partner for long").get_by_role("row")
     expect(waiting).to_have_count(3)
     expect(waiting.nth(1)).to_contain_text("ads.reference 0 : 8")
     expect(waiting.nth(2)).to_contain_text("5 min, overdue")
@@ -130,12 +134,11 @@ def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
 
 
 def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) -> None:
-    seen = page.get_by_role("region", name="What was seen")
+    seen = region(page, "What was seen")
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     expect(seen).to_be_hidden()
-    fields = KindCoverage(
-        sampled=60, varied=["ad_id", "price"], constant=["currency"], always_null=["discount"]
-    )
+    kinds: Any = {"varied": ["ad_id", "price"], "constant": ["currency"], "always_null": ["discount"]}
+    fields = KindCoverage(sampled=60, **kinds)
     more = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     service.publish(status(at=later(1), coverage=coverage().model_copy(update=more)))
     expect(seen.get_by_role("listitem")).to_have_text("currency never varied")
@@ -158,7 +161,7 @@ def test_a_trial_is_marked_and_what_it_would_change_stands_on_the_page_of_its_co
     expect(part(card, "gate")).to_be_hidden()
     expect(page.locator(".comparison").nth(1)).to_have_attribute("data-name", trial)
     page.goto(at(service))
-    panel = page.get_by_role("region", name="Rules on trial")
+    panel = region(page, "Rules on trial")
     expect(panel).to_contain_text("What it changes: equality")
     expect(panel).to_contain_text("It hides 1 divergence. It alone reports 0 divergences.")
     panel.get_by_role("link", name=trial).click()
@@ -174,7 +177,7 @@ def test_a_trial_is_marked_and_what_it_would_change_stands_on_the_page_of_its_co
 def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Served, page: Page) -> None:
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     service.publish(diverged(at=later(1)))
-    timeline = page.get_by_role("region", name="Verdict, gate and health")
+    timeline = region(page, "Verdict, gate and health")
     described = re.compile("Verdict DIVERGED for .*, before that EQUIVALENT; Gate fail for .*; Health ok for")
     expect(timeline.get_by_role("img", name=described)).to_be_visible()
     timeline.get_by_text("As a list, with reasons").click()
@@ -183,48 +186,37 @@ def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Serv
     expect(newest).to_contain_text("has campaign_id 'c-8'")
     page.reload()
     expect(timeline.get_by_role("img", name=described)).to_be_visible()
-    lanes = timeline.locator(".lane")
-    expect(lanes.nth(0).locator(".stretches span").last).to_have_text("DIVERGED")
-    expect(lanes.nth(1).locator(".stretches span").last).to_have_text("fail")
-    expect(lanes.nth(2).locator(".stretches span").last).to_have_text("ok")
+    for place, newest in enumerate(("DIVERGED", "fail", "ok")):
+        stretches = timeline.locator(".lane").nth(place).locator(".stretches span")
+        expect(stretches.last).to_have_text(newest)
 
 
 def test_what_was_not_checked_is_named(service: Served, page: Page) -> None:
     where = Position(topic="ads.candidate", partition=0, offset=77)
-    hole = Hole(
-        reason="Records were deleted before they were read.", side="candidate", position=where, seen_at=now()
-    )
+    gone = "Records were deleted before they were read."
+    hole = Hole(reason=gone, side="candidate", position=where, seen_at=now())
     bad = Undecodable(side="candidate", position=where, reason="Not JSON.")
-    service.publish(
-        status(at=later(1), verdict="INCONCLUSIVE", reason="A hole.", holes=[hole], undecodable=[bad])
-    )
-    unchecked = page.get_by_role("region", name="Not checked")
-    expect(unchecked).to_contain_text(
-        "Records were deleted before they were read. candidate · ads.candidate 0 : 77"
-    )
+    found: Any = {"verdict": "INCONCLUSIVE", "reason": "A hole.", "holes": [hole], "undecodable": [bad]}
+    service.publish(status(at=later(1), **found))
+    unchecked = region(page, "Not checked")
+    expect(unchecked).to_contain_text(f"{gone} candidate · ads.candidate 0 : 77")
     expect(unchecked).to_contain_text("Not JSON.")
-    expect(page.get_by_role("region", name="What would decide it")).to_contain_text(
-        f"begin anew: twinstream reset {NAME} --reason …."
-    )
+    advice = f"begin anew: twinstream reset {NAME} --reason …."
+    expect(region(page, "What would decide it")).to_contain_text(advice)
 
 
-def test_what_holds_a_side_back_and_who_began_anew_are_shown(service: Served, page: Page) -> None:
-    slow = Frontier(at="2026-03-01T12:00:00Z", held_back_by="partition 3 is not read to its end")
-    service.publish(
-        status(at=later(1), frontier=Sides(reference=slow, candidate=Frontier()), resets=[reset()])
-    )
-    expect(page.get_by_role("region", name="Verified up to")).to_contain_text(
-        "reference has come to 2026-03-01T12:00:00Z; partition 3 is not read to its end"
-    )
-    expect(page.get_by_role("region", name="Begun anew")).to_contain_text(
-        "by ann: 1.9.1 deployed It was DIVERGED with 5,000 pairs and 3 divergences."
-    )
-
-
-def test_the_longest_topic_name_leaves_room_for_what_was_verified(service: Served, page: Page) -> None:
+def test_what_holds_a_side_back_and_who_began_anew_are_shown_also_beside_the_longest_names_of_topics(
+    service: Served, page: Page
+) -> None:
+    held = "partition 3 is not read to its end"
+    slow = Sides(reference=Frontier(at="2026-03-01T12:00:00Z", held_back_by=held), candidate=Frontier())
     topics = {"reference": Version(topic="reference-" * 24), "candidate": Version(topic="c" * 249)}
-    service.publish(status(at=later(1), **topics))
-    table = page.get_by_role("region", name="Verified up to").locator(".wide")
+    service.publish(status(at=later(1), frontier=slow, resets=[reset()], **topics))
+    verified = region(page, "Verified up to")
+    expect(verified).to_contain_text(f"reference has come to 2026-03-01T12:00:00Z; {held}")
+    begun = "by ann: 1.9.1 deployed It was DIVERGED with 5,000 pairs and 3 divergences."
+    expect(region(page, "Begun anew")).to_contain_text(begun)
+    table = region(page, "Verified up to").locator(".wide")
     expect(table).to_contain_text("c" * 249)
     assert table.evaluate("table => table.scrollWidth - table.clientWidth") == 0
 
@@ -236,9 +228,7 @@ def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served
     expect(part(page, "since")).to_contain_text(["The last verdict, EQUIVALENT, is from"])
     expect(part(page, "answer")).to_have_text("undecided")
     expect(part(page, "gate-reason")).to_contain_text("Its matcher exited with code 1")
-    expect(page.get_by_role("region", name="What would decide it")).to_contain_text(
-        "Its matcher has to run again"
-    )
+    expect(region(page, "What would decide it")).to_contain_text("Its matcher has to run again")
 
 
 def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser) -> None:
@@ -258,55 +248,43 @@ def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser)
             expect(row(page, "while-away")).to_be_visible()
 
 
-def test_the_charts_are_described_for_those_who_do_not_see_them(browser: Browser) -> None:
+def test_the_charts_are_described_for_those_who_do_not_see_them_with_the_past_from_before_the_page(
+    browser: Browser,
+) -> None:
     clocks = Clocks()
     board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=600)
     with served(board) as service, watched(browser) as watch:
-        service.publish(status(at=clocks.now()))
+
+        def waits(reference: int, **more: Any) -> None:
+            clocks.advance(1)
+            unmatched = Sides[int](reference=reference, candidate=2)
+            service.publish(status(at=clocks.now(), unmatched=unmatched, **more))
+
+        for reference in (12, 512, 30):
+            waits(reference)
         watch.page.goto(at(service))
         expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
-        clocks.advance(1)
-        service.publish(
-            status(
-                at=clocks.now(),
-                unmatched=Sides[int](reference=31, candidate=2),
-                match_latency=histogram(0, 120, 3800, 1900, 160, 20),
-            )
-        )
-        unmatched = (
-            "Unmatched events in the last minutes: now reference 31, at most 31; candidate 2, at most 4."
-        )
-        expect(watch.page.get_by_role("img", name=unmatched)).to_be_visible()
-        lag = "Lag in records in the last minutes: now reference 7, at most 7; candidate 1, at most 1."
-        expect(watch.page.get_by_role("img", name=lag)).to_be_visible()
+        waits(31, match_latency=histogram(0, 120, 3800, 1900, 160, 20))
+        for described in (
+            "Unmatched events in the last minutes: now reference 31, at most 512; candidate 2, at most 2.",
+            "Lag in records in the last minutes: now reference 7, at most 7; candidate 1, at most 1.",
+        ):
+            expect(watch.page.get_by_role("img", name=described)).to_be_visible()
         expect(watch.page.locator('#waits [data-slot="p99"]')).to_have_text("9.8 ms")
 
 
-def test_the_charts_have_the_past_from_before_the_page_was_opened(browser: Browser) -> None:
-    clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=600)
-    with served(board) as service, watched(browser) as watch:
-        for waiting in (12, 512, 31):
-            clocks.advance(1)
-            unmatched = Sides[int](reference=waiting, candidate=2)
-            service.publish(status(at=clocks.now(), unmatched=unmatched))
-        watch.page.goto(at(service))
-        described = "Unmatched events in the last minutes: now reference 31, at most 512; candidate 2"
-        expect(watch.page.get_by_role("img", name=described)).to_be_visible()
-
-
 def test_a_comparison_that_is_not_there_is_said_to_be_missing_until_it_comes(
-    service: Served, watch: Watched
+    service: Served, page: Page
 ) -> None:
-    watch.page.goto(at(service, "windows-canary"))
-    expect(watch.page.get_by_text("There is no such comparison.")).to_be_visible()
+    page.goto(at(service, "windows-canary"))
+    expect(page.get_by_text("There is no such comparison.")).to_be_visible()
     service.publish(status("windows-canary", at=now() - timedelta(seconds=1)))
-    expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
 
 
-def test_the_documentation_works_without_another_host(service: Served, watch: Watched) -> None:
-    watch.page.goto(f"{service.url}/docs")
-    expect(watch.page.get_by_text("/v1/comparisons/{name}/reset")).to_be_visible()
+def test_the_documentation_works_without_another_host(service: Served, page: Page) -> None:
+    page.goto(f"{service.url}/docs")
+    expect(page.get_by_text("/v1/comparisons/{name}/reset")).to_be_visible()
 
 
 def test_the_service_is_asked_for_the_past_of_what_is_shown_alone(browser: Browser) -> None:

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.support.server import Served
-from tests.support.statuses import NAME, START, counts, diverged, divergence
-from tests.support.webpage import at, later, part, reordered, row, verdict
+from tests.support.statuses import NAME, START, counts, diverged, divergence, later
+from tests.support.webpage import at, part, reordered, row, verdict
 from twinstream.status.common import Sides
-from twinstream.status.comparison import Position, Withdrawn
+from twinstream.status.comparison import DivergenceReport, Position, Withdrawn
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -22,16 +22,19 @@ def rows(page: Page) -> Locator:
     return page.locator(".row")
 
 
-def see(page: Page, service: Served, identifier: str) -> None:
-    """One divergence."""
-    page.goto(at(service, f"{NAME}/{identifier}"))
+def see(page: Page, service: Served, one: DivergenceReport) -> None:
+    """Publish a divergence, and open it."""
+    service.publish(one)
+    page.goto(at(service, f"{NAME}/{one.id}"))
     expect(part(page, "body").first).to_be_visible()
 
 
 # -- lists --------------------------------------------------------------------------------------------------
 
 
-def test_provisional_divergences_stand_apart_until_they_are_for_good(service: Served, page: Page) -> None:
+def test_provisional_divergences_stand_apart_until_they_are_for_good_or_go(
+    service: Served, page: Page
+) -> None:
     service.publish(divergence("d", kind="reordered", provisional=True), diverged(at=later(1)))
     apart = page.get_by_role("list", name="Provisional divergences, newest first")
     good = page.get_by_role("list", name="Divergences for good, newest first")
@@ -41,12 +44,9 @@ def test_provisional_divergences_stand_apart_until_they_are_for_good(service: Se
     service.publish(divergence("d", kind="missing"))
     expect(good.get_by_role("heading")).to_have_text("missing the candidate did not write it")
     expect(apart).to_be_hidden()
-
-
-def test_a_provisional_divergence_that_no_longer_stands_goes(service: Served, page: Page) -> None:
-    service.publish(divergence("d", provisional=True), divergence("e"))
+    service.publish(divergence("e", provisional=True))
     expect(rows(page)).to_have_count(2)
-    service.publish(Withdrawn(id="d", comparison=NAME))
+    service.publish(Withdrawn(id="e", comparison=NAME))
     expect(rows(page)).to_have_count(1)
 
 
@@ -158,8 +158,7 @@ def test_who_filters_before_the_page_knows_everything_gets_what_was_asked_for(
 
 
 def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -> None:
-    service.publish(divergence("5d1f0c"))
-    see(page, service, "5d1f0c")
+    see(page, service, divergence("5d1f0c"))
     expect(verdict(page)).to_have_text("changed same thing, other content")
     expect(page.locator("mark")).to_have_text(['"c-7"', '"c-8"'])
     records = page.get_by_role("region", name="The records side by side")
@@ -170,18 +169,11 @@ def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -
 
 
 def test_events_that_changed_places_are_drawn_with_lines_that_cross(service: Served, page: Page) -> None:
-    service.publish(reordered("r"))
-    see(page, service, "r")
+    see(page, service, reordered("r"))
     picture = page.locator(".picture")
     told = picture.get_by_role("listitem")
-    expect(told).to_have_text(
-        [
-            'offset 11ad_id 17ride "a"',
-            'offset 12ad_id 17ride "b"',
-            'offset 31ad_id 17ride "b"',
-            'offset 32ad_id 17ride "a"',
-        ]
-    )
+    events = ((11, "a"), (12, "b"), (31, "b"), (32, "a"))
+    expect(told).to_have_text([f'offset {offset}ad_id 17ride "{ride}"' for offset, ride in events])
     lines = picture.locator("path").evaluate_all(ENDS)
     (moved,) = (line for line in lines if line["kind"] == "reordered")
     (witness,) = (line for line in lines if line["kind"] == "witness")
@@ -195,35 +187,22 @@ ENDS = """paths => paths.map(path => {
 })"""
 
 
-def test_the_lines_follow_when_the_window_changes(service: Served, page: Page) -> None:
-    service.publish(reordered("r"))
-    see(page, service, "r")
-    for width in (360, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        expect(page.locator(".picture svg")).to_be_visible()
-        page.wait_for_function(
-            """() => {
-              const svg = document.querySelector(".picture svg");
-              return svg.getAttribute("viewBox").endsWith(`${svg.getBoundingClientRect().height}`);
-            }"""
-        )
+FITS = """width => {
+  const svg = document.querySelector(".picture svg"), box = svg.getBoundingClientRect();
+  return svg.getAttribute("viewBox") === `0 0 ${box.width} ${box.height}`;
+}"""
 
 
-def test_the_picture_is_as_high_as_its_events_whatever_the_window_was_before(
+def test_the_lines_follow_when_the_window_changes_and_the_picture_is_as_high_as_its_events(
     service: Served, page: Page
 ) -> None:
-    service.publish(reordered("r"))
-    see(page, service, "r")
+    see(page, service, reordered("r"))
     height = "picture => picture.getBoundingClientRect().height"
     before = page.locator(".picture").evaluate(height)
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(
-            """() => {
-              const svg = document.querySelector(".picture svg");
-              return svg.getAttribute("viewBox").startsWith(`0 0 ${svg.getBoundingClientRect().width} `);
-            }"""
-        )
+        expect(page.locator(".picture svg")).to_be_visible()
+        page.wait_for_function(FITS)
     assert page.locator(".picture").evaluate(height) == before
 
 
@@ -231,10 +210,8 @@ def test_a_missing_event_says_that_the_other_side_has_none(service: Served, page
     positions = Sides[Position | None](
         reference=Position(topic="ads.reference", partition=0, offset=8), candidate=None
     )
-    service.publish(
-        divergence("m", kind="missing", candidate=None, fields={}, positions=positions, witness=[])
-    )
-    see(page, service, "m")
+    lost: Any = {"kind": "missing", "candidate": None, "fields": {}, "witness": []}
+    see(page, service, divergence("m", positions=positions, **lost))
     head = page.locator(".record thead").first
     expect(head).to_contain_text("Candidate no such event")
     expect(head).to_contain_text("ads.reference 0 : 8")
@@ -247,10 +224,8 @@ def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: 
     reference = {"id": 9007199254740993, "name": "<img src=x onerror=alert(1)>", "price": 1.0}
     candidate = {**reference, "id": 9007199254740992}
     fields = {"id": Sides[Any](reference=reference["id"], candidate=candidate["id"])}
-    service.publish(
-        divergence("v", reference=reference, candidate=candidate, fields=fields, scope={"id": "<b>"})
-    )
-    see(page, service, "v")
+    values = {"reference": reference, "candidate": candidate, "fields": fields}
+    see(page, service, divergence("v", scope={"id": "<b>"}, **values))
     expect(page.locator("mark")).to_have_text(["9007199254740993", "9007199254740992"])
     expect(page.locator("mark b")).to_have_text(["3", "2"])
     body = page.locator(".record tbody").first
@@ -259,38 +234,29 @@ def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: 
     assert page.locator("#divergence img, .scope b").count() == 0
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "shown"),
-    [
-        ("two words", "two\u00a0words", ['"two words"', '"two\\u00a0words"']),
-        ("evil", "\u202elive\u202c", ['"evil"', '"\\u202elive\\u202c"']),
-        ("caf\u00e9", "cafe\u0301", ['"caf\\u00e9"', '"cafe\\u0301"']),
-    ],
-)
-def test_characters_that_nobody_sees_are_written_out(
-    service: Served, page: Page, one: str, other: str, shown: list[str]
-) -> None:
-    fields = {"name": Sides[Any](reference=one, candidate=other)}
-    text = f'The reference wrote "{one}", and the candidate "{other}" instead.'
-    service.publish(
-        divergence(
-            "i",
-            reference={"name": one},
-            candidate={"name": other},
-            fields=fields,
-            text=text,
-            scope={"name": other},
-        )
-    )
-    expect(row(page, "i").locator(".text")).not_to_contain_text(re.compile("[\u00a0\u202e\u202c]"))
-    see(page, service, "i")
-    expect(page.locator("mark")).to_have_text(shown)
-    expect(part(page, "body").first).not_to_contain_text(re.compile("[\u202e\u202c]"))
+UNSEEN = [
+    ("two words", "two\u00a0words", ['"two words"', '"two\\u00a0words"']),
+    ("evil", "\u202elive\u202c", ['"evil"', '"\\u202elive\\u202c"']),
+    ("caf\u00e9", "cafe\u0301", ['"caf\\u00e9"', '"cafe\\u0301"']),
+]
+
+
+def test_characters_that_nobody_sees_are_written_out(service: Served, page: Page) -> None:
+    for place, (one, other, shown) in enumerate(UNSEEN):
+        values = {"reference": {"name": one}, "candidate": {"name": other}, "scope": {"name": other}}
+        fields = {"name": Sides[Any](reference=one, candidate=other)}
+        text = f'The reference wrote "{one}", and the candidate "{other}" instead.'
+        see(page, service, divergence(f"i{place}", fields=fields, text=text, **values))
+        expect(page.locator("mark")).to_have_text(shown)
+        expect(part(page, "body").first).not_to_contain_text(re.compile("[\u202e\u202c]"))
+        page.goto(at(service))
+        listed = row(page, f"i{place}").locator(".text")
+        expect(listed).to_be_visible()
+        expect(listed).not_to_contain_text(re.compile("[\u00a0\u202e\u202c]"))
 
 
 def test_without_a_witness_there_is_no_empty_panel(service: Served, page: Page) -> None:
-    service.publish(divergence("n", witness=[]))
-    see(page, service, "n")
+    see(page, service, divergence("n", witness=[]))
     expect(page.get_by_role("heading", name="The same in a terminal")).to_be_visible()
     expect(part(page, "witness")).to_be_hidden()
 
@@ -299,8 +265,7 @@ def test_a_field_that_differs_but_is_not_compared_is_told_apart(service: Served,
     report = divergence("u")
     reference = {**report.reference, "processed_at": 1}
     candidate = {**report.candidate, "processed_at": 2}
-    service.publish(divergence("u", reference=reference, candidate=candidate))
-    see(page, service, "u")
+    see(page, service, divergence("u", reference=reference, candidate=candidate))
     expect(page.locator(".uncompared")).to_contain_text("processed_at differs, and is not compared")
     expect(page.locator("mark")).to_have_count(2)
 
@@ -309,22 +274,19 @@ def test_values_that_are_not_shown_differ_although_they_look_the_same(service: S
     hidden = "‹text, 3 characters›"
     both = {"ad_id": 17, "campaign_id": hidden}
     fields = {"campaign_id": Sides[Any](reference=hidden, candidate=hidden)}
-    service.publish(divergence("h", reference=both, candidate=both, fields=fields))
-    see(page, service, "h")
+    see(page, service, divergence("h", reference=both, candidate=both, fields=fields))
     expect(page.locator(".differs")).to_contain_text("campaign_id differs, and is not shown")
 
 
 def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page: Page) -> None:
-    service.publish(divergence("d", kind="reordered", provisional=True))
-    see(page, service, "d")
+    see(page, service, divergence("d", kind="reordered", provisional=True))
     expect(verdict(page)).to_contain_text("reordered, provisional")
     service.publish(divergence("d", kind="missing"))
     expect(verdict(page)).to_have_text("missing the candidate did not write it")
 
 
 def test_one_that_no_longer_stands_says_so_and_keeps_its_records(service: Served, page: Page) -> None:
-    service.publish(divergence("d", provisional=True))
-    see(page, service, "d")
+    see(page, service, divergence("d", provisional=True))
     service.publish(Withdrawn(id="d", comparison=NAME))
     expect(page.get_by_text("This divergence no longer stands")).to_be_visible()
     expect(page.locator("mark").first).to_be_visible()

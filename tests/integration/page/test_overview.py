@@ -10,9 +10,9 @@ from playwright.sync_api import APIResponse, Browser, Locator, Page, Route, expe
 
 from tests.support.browser import watched
 from tests.support.server import Served, served
-from tests.support.statuses import NAME, counts, diverged, divergence, status
+from tests.support.statuses import NAME, counts, diverged, divergence, later, now, status
 from tests.support.waiting import eventually
-from tests.support.webpage import at, later, now, part, row, verdict
+from tests.support.webpage import at, part, row, verdict
 from twinstream.api.state.board import Board
 
 pytestmark = pytest.mark.requires_chromium
@@ -61,12 +61,6 @@ def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page
     expect(names(overview)).to_have_count(3)
 
 
-def test_the_newest_divergences_are_one_click_away(service: Served, overview: Page) -> None:
-    service.publish(divergence("5d1f0c", name="c-diverged"))
-    cards(overview).first.get_by_role("link", name="changed").click()
-    expect(verdict(overview)).to_have_text("changed same thing, other content")
-
-
 def test_a_divergence_stays_where_the_list_was_asked_for_twice_before_it_came(
     service: Served, overview: Page
 ) -> None:
@@ -87,10 +81,13 @@ def test_a_divergence_stays_where_the_list_was_asked_for_twice_before_it_came(
     expect(newest).to_have_count(2)
 
 
-def test_divergences_from_before_the_page_was_opened_are_there(service: Served, overview: Page) -> None:
-    service.publish(divergence("old", name="c-diverged"))
+def test_the_newest_divergences_are_one_click_away_also_those_from_before_the_page_was_opened(
+    service: Served, overview: Page
+) -> None:
+    service.publish(divergence("5d1f0c", name="c-diverged"))
     overview.reload()
-    expect(cards(overview).first.get_by_role("link", name="changed")).to_be_visible()
+    cards(overview).first.get_by_role("link", name="changed").click()
+    expect(verdict(overview)).to_have_text("changed same thing, other content")
 
 
 def test_only_what_is_for_good_is_linked_and_the_rest_is_counted(service: Served, overview: Page) -> None:
