@@ -1,7 +1,7 @@
 """Looks at the topics, to vouch that records were read from the topics that are compared.
 
 A consumer does not notice that its topic was deleted and recreated: it goes on at its offset. The new records
-are compared as if they were of the old topic, and differ as a matter of run. So a difference counts only
+are compared as if they were of the old topic, and differ as a matter of course. So a difference counts only
 once a look that *began after its records were read* has found both topics unchanged, since topic ids are
 never reused (`Comparison.vouch`). If a look finds a change, the differences found since the last look without
 one are disowned (`Comparison.disown`).

@@ -30,9 +30,9 @@ log = structlog.get_logger()
 class ResetCommit:
     """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay."""
 
-    def __init__(self, spec: Spec, source: Source, standby: StatusRelay, clock: Clock, shard: Shard) -> None:
+    def __init__(self, spec: Spec, source: Source, relay: StatusRelay, clock: Clock, shard: Shard) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
-        self._shard, self._standby = shard, standby
+        self._shard, self._relay = shard, relay
         self._starts = ResetStarts(spec, source, clock, shard)
         self._wish: PendingReset | None = None
         self._answered = ""
@@ -43,7 +43,7 @@ class ResetCommit:
         if self._shard.number or self._wish is not None or self._clock.monotonic() < self._next_look:
             return
         self._next_look = self._clock.monotonic() + TAKE_SECONDS
-        asked = self._standby.take()
+        asked = self._relay.take()
         if asked is None or asked.ticket == self._answered:  # A fail-over may bring back what was taken.
             return
         try:
@@ -84,7 +84,7 @@ class ResetCommit:
     def answer(self, outcome: Reset | ResetRefused) -> None:
         """Tell the asker the outcome of what is wished for."""
         assert self._wish is not None, "a reset was asked for"
-        self._standby.answer(self._wish.ticket, outcome.model_dump_json().encode())
+        self._relay.answer(self._wish.ticket, outcome.model_dump_json().encode())
         self._answered, self._wish = self._wish.ticket, None
 
     def _known(self, wish: PendingReset, resets: Resets) -> Reset | None:

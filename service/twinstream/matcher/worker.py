@@ -71,7 +71,7 @@ class Ports:
 
     source: Source
     store: CheckpointStore
-    standby: StatusRelay
+    relay: StatusRelay
     publisher: Publisher
     clock: Clock
     mask_secret: Callable[[], bytes] = fresh_secret
@@ -91,16 +91,16 @@ class Worker:
         self._shard, self._shards = shard, ports.shards
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
-        self._source, self._store, self._standby = ports.source, ports.store, ports.standby
+        self._source, self._store, self._relay = ports.source, ports.store, ports.relay
         self._where = where
         publisher, clock = self._publisher, self._clock = ports.publisher, ports.clock
         self._codec = codec_of(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, ports.mask_secret)
-        self._owners_word = OwnersWord(self._digest, ports.standby, ports.store, publisher, clock, standing_by)
+        self._owners_word = OwnersWord(self._digest, ports.relay, ports.store, publisher, clock, standing_by)
         self._clock_skew = ClockSkew(clock)
-        self._reset_commit = ResetCommit(spec, ports.source, ports.standby, clock, shard)
+        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard)
         self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
@@ -180,7 +180,7 @@ class Worker:
             if not self._owns:
                 return self._stand_by()
             self._secrecy.take()
-            self._clock_skew.ask(self._standby)
+            self._clock_skew.ask(self._relay)
             if self._owners_word.end():
                 self._wait_for(TAKING_OVER)  # Loading takes time, and the relayed status is no longer valid.
             self._resume(self._store.load())
@@ -237,7 +237,7 @@ class Worker:
         self._close()
 
     def _close(self) -> None:
-        for port in (self._store, self._standby, self._source):
+        for port in (self._store, self._relay, self._source):
             port.close()
 
     # -- resets --------------------------------------------------------------------------------------------
@@ -313,13 +313,13 @@ class Worker:
     def _tell(self) -> None:
         """Publish the status, and tell it to other processes, with the time before it was made."""
         tells = self._owns and not self._writer.trouble
-        stamp = self._clock_skew.ask(self._standby) if tells else None
+        stamp = self._clock_skew.ask(self._relay) if tells else None
         said = self._publish_status()
         if stamp is not None:
             told = {"stamp": stamp, "number": self._clock.monotonic(), "owner": self._where}
             provisional = self._reports.provisional.values()
             bulletin = Bulletin.of(said, provisional, self._sampler.shown, **told)
-            self._standby.tell(bulletin.model_dump_json().encode())
+            self._relay.tell(bulletin.model_dump_json().encode())
 
     def _hear(self) -> None:
         self._schedule.dirty |= self._side_inputs.look_at_topics()
