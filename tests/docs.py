@@ -1,11 +1,12 @@
 """`python -m tests.docs`: what is wrong with the words of the documents, a line each; `make lint` runs it.
 
 Every link leads to a file and to a section of it; every page is linked from the README; each promise under a
-fault names a test that exists, and each drill is in that table.
+fault names a test that exists, and each drill is in that table; each `file.py:name` is defined in that file.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from tests.support.pages import links, sections
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "service" / "twinstream"
 README, PROMISES = ROOT / "README.md", ROOT / "docs" / "promises.md"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [README, ROOT / "CHANGELOG.md", *DOCS, ROOT / "deploy/pipelines/README.md", ROOT / "tests/README.md"]
@@ -65,7 +67,25 @@ def unproven() -> Iterator[str]:
         yield f"docs/promises.md: has no row for {DRILLS}::{test}"
 
 
+def undefined() -> Iterator[str]:
+    """The references to code, `file.py:name` or `file.py:Class.name`, that the file does not define."""
+    for page in DOCS:
+        for file, name in re.findall(r"`([\w/]+\.py):([\w.]+)`", page.read_text(encoding="utf-8")):
+            path = next(filter(Path.exists, (PACKAGE / file, ROOT / file)), None)
+            if path is None or name not in _names(ast.parse(path.read_text(encoding="utf-8"))):
+                yield f"{page.relative_to(ROOT)}: {file} does not define {name}"
+
+
+def _names(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[str]:
+    """The classes and functions of a module or class, and the members of its classes."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from _names(node, f"{prefix}{node.name}.")
+
+
 if __name__ == "__main__":
-    wrong = [*(line for page in PAGES for line in broken(page)), *unlinked(), *unproven()]
+    wrong = [*(line for page in PAGES for line in broken(page)), *unlinked(), *unproven(), *undefined()]
     print("\n".join(wrong), file=sys.stderr)
     sys.exit(1 if wrong else 0)
