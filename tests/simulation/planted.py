@@ -262,17 +262,19 @@ class TakesItTwice(Worker):
 
     def __init__(self, made: list[PendingReset], *ports: Any, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._made, self._looks = made, self._reset_commit.look
-        self._reset_commit.look = self._look_again  # type: ignore[method-assign]
+        commit = self._reset_commit
+        look = commit.look
 
-    def _look_again(self) -> None:
-        self._looks()
-        commit, records = self._reset_commit, {reset.id for reset in self._resets.records}
-        if commit._wish is not None and commit._wish not in self._made:
-            self._made.append(commit._wish)
-        elif commit._wish is None and self._made and self._made[-1].request.id in records:
-            commit._wish = self._made.pop()
-            commit._known = lambda *_: None  # type: ignore[method-assign]
+        def look_again() -> None:
+            look()
+            records = {reset.id for reset in self._resets.records}
+            if commit._wish is not None and commit._wish not in made:
+                made.append(commit._wish)
+            elif commit._wish is None and made and made[-1].request.id in records:
+                commit._wish = made.pop()
+                commit._known = lambda *_: None  # type: ignore[method-assign]
+
+        commit.look = look_again  # type: ignore[method-assign]
 
 
 def _incautious(spec: Spec, ports: Ports, shard: Shard, _: Caution) -> Worker:
