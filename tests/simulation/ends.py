@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.broker import Broker, SimulatedSource
@@ -37,12 +38,24 @@ class Outcome:
     reports: dict[str, str]
     places: dict[str, str]
 
+    def without_duplicates(self) -> Outcome:
+        """The outcome with duplicates called extra: what is a copy may hang on which match is remembered."""
+        kinds = Counter(self.by_kind)
+        kinds["extra"] += kinds.pop("duplicate", 0)
+        return replace(
+            self, by_kind=dict(+kinds), reports=_called_extra(self.reports), places=_called_extra(self.places)
+        )
+
     def differences(self, other: Outcome, told: Sequence[str]) -> str:
         """What is not the same, in one line."""
         mine, others = vars(self), vars(other)
         return "; ".join(
             f"{name}: {mine[name]}, undisturbed {others[name]}" for name in told if mine[name] != others[name]
         )
+
+
+def _called_extra(kinds: dict[str, str]) -> dict[str, str]:
+    return {of: "extra" if kind == "duplicate" else kind for of, kind in kinds.items()}
 
 
 def outcome(status: ComparisonStatus, shown: Collection[DivergenceReport]) -> Outcome:

@@ -301,6 +301,8 @@ class Oracle:
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
         if lacking := self._lacking_hole(given):
             return lacking
+        if not (given.declared.asks_for("duplicate") or given.declared.asks_for("extra")):
+            found, calm = found.without_duplicates(), calm.without_duplicates()
         if different := found.differences(calm, self._told(given, calm)):
             return different
         if degraded := self._degraded(service):

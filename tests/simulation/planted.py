@@ -224,6 +224,7 @@ class StaysFull(Worker):
             return False
         for reason in self._full:
             self.comparison.overflow(reason.partition(" was reached")[0])
+            self._tell()
         self._full.clear()
         return True
 
