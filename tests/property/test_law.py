@@ -20,7 +20,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 
-TRACES = 3 * EXAMPLES[PROFILE]
+TRACES = 12 * EXAMPLES[PROFILE]
 """So many cases in all: they follow the profile of Hypothesis, although it does not draw them."""
 SEED = 20_000
 
