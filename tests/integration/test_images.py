@@ -107,5 +107,5 @@ def test_an_image_has_the_versions_that_are_tested(name: str) -> None:
 
 def pins(file: Path) -> dict[tuple[str, str], str]:
     """Version of each package; some have one for each version of Python."""
-    found = re.findall(r"^([\w.-]+)==(\S+)([^\n]*?) \\$", file.read_text(), re.MULTILINE)
+    found = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==(\S+)([^\n]*?) \\$", file.read_text(), re.MULTILINE)
     return {(name, marker): version for name, version, marker in found}
