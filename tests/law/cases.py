@@ -101,7 +101,7 @@ def _told(case: Case, answer: Outcome) -> Outcome:
     events in several partitions, which one is left over.
     """
     declaration = case.declaration
-    if case.trace.partitions > 1 and declaration.tells_copies_of_a_bag:
+    if case.trace.partitions > 1 and declaration.tells_copies and declaration.order == "unordered":
         return Outcome("INCONCLUSIVE", {}, {}, {}, {})
     verdict = "INCONCLUSIVE" if answer.verdict == "DIVERGED" else answer.verdict
     if declaration.doubts_everything:
@@ -120,7 +120,7 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
     Behind a halt all that comes is ignored, and which events that are is a matter of how the sides come. So
     is under rules which events a difference is explained by, where it is known or many match; and which of
     them takes the last place of a ceiling, but not how many are explained. And so is which match is the
-    latest: where one is remembered and no known difference asks, a duplicate may be an extra.
+    latest: where one is remembered and no known difference tells copies, a duplicate may be an extra.
     """
     members: tuple[str, ...] = Outcome._fields
     if declaration.halts or declaration.explains_by_rules:
@@ -131,7 +131,7 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
             return "explained"
     elif declaration.is_ruled and one.reference.get("matched", 0) >= MEETING_RUN:
         members = tuple(name for name in members if name != "kinds")
-    if not declaration.names({"extra", "duplicate"}) and one != other:
+    if not declaration.tells_copies and one != other:
         unnamed = _without_duplicates(one), _without_duplicates(other)
         if unnamed[0] == unnamed[1]:
             return "" if declaration.forgets else COPY_NAMED

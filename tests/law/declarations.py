@@ -67,16 +67,11 @@ class Declaration:
         """Whether only the latest match is remembered."""
         return bool(self.file.get("limits", {}).get("recent_matches") == 1)
 
-    def names(self, kinds: set[str]) -> bool:
-        """Whether a rule that holds asks for any of these kinds of divergence."""
-        holding = (rule for rule in self.rules if not str(rule["expires"]).startswith("1970"))
-        return any(kinds & set(rule["when"]["divergences"]) for rule in holding)
-
     @property
-    def tells_copies_of_a_bag(self) -> bool:
-        """Whether a rule asks what is a copy, of events that depend on nothing."""
+    def tells_copies(self) -> bool:
+        """Whether a rule asks what is a copy: it names `duplicate` or `extra`, and not both."""
         kinds = [set(rule["when"]["divergences"]) for rule in self.rules]
-        return self.order == "unordered" and any(("duplicate" in one) != ("extra" in one) for one in kinds)
+        return any(("duplicate" in one) != ("extra" in one) for one in kinds)
 
     @property
     def explains_by_rules(self) -> bool:
