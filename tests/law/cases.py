@@ -86,25 +86,24 @@ def broken(case: Case, chosen: Sequence[Plan]) -> Break | None:
             return Break(case, f"{answer.verdict}, not {verdict}", (plan,))
     if verdict is None and case.declaration.halts and case.declaration.rules:
         return None
-    if verdict is None:
-        answers = [(plan, _told(case, answer)) for plan, answer in answers]
+    answers = [(plan, _told(case, answer, is_open=verdict is None)) for plan, answer in answers]
     first, plain = answers[0]
     found = [(disagreement(case.declaration, plain, answer), plan) for plan, answer in answers[1:]]
     worst = max(found, key=lambda one: _weight(one[0]), default=("", first))
     return Break(case, worst[0], (first, worst[1])) if worst[0] else None
 
 
-def _told(case: Case, answer: Outcome) -> Outcome:
-    """Of an outcome that is open what must be the same in all runs (`docs/limits.md` has the exceptions).
+def _told(case: Case, answer: Outcome, *, is_open: bool) -> Outcome:
+    """Of an outcome what must be the same in all runs (`docs/limits.md` has the exceptions).
 
-    Beside a hole, whether a difference was certain before it may hang on what was read first; and of equal
-    events in several partitions, which one is left over.
+    What was read first may decide which of equal events in several partitions is left over; where the outcome
+    is open, also whether a difference beside a hole was certain before it.
     """
     declaration = case.declaration
+    verdict = "INCONCLUSIVE" if is_open and answer.verdict == "DIVERGED" else answer.verdict
     if case.trace.partitions > 1 and declaration.tells_copies and declaration.order == "unordered":
-        return Outcome("INCONCLUSIVE", {}, {}, {}, {})
-    verdict = "INCONCLUSIVE" if answer.verdict == "DIVERGED" else answer.verdict
-    if declaration.doubts_everything:
+        return Outcome("INCONCLUSIVE" if is_open else verdict, {}, {}, {}, {})
+    if is_open and declaration.doubts_everything:
         return Outcome(verdict, {}, {}, {}, {})
     return answer._replace(verdict=verdict) if declaration.replays else answer
 
@@ -118,9 +117,10 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
     """The members in which two outcomes differ that must not.
 
     Behind a halt all that comes is ignored, and which events that are is a matter of how the sides come. So
-    is under rules which events a difference is explained by, where it is known or many match; and which of
-    them takes the last place of a ceiling, but not how many are explained. And so is which match is the
-    latest: where one is remembered and no known difference tells copies, a duplicate may be an extra.
+    is under rules which events a difference is explained by, where it is known or many match: accounts are
+    nearly equal then. And so is which event takes the last place of a ceiling, but not how many are
+    explained; and which match is the latest: where one is remembered and no known difference tells copies, a
+    duplicate may be an extra.
     """
     members: tuple[str, ...] = Outcome._fields
     if declaration.halts or declaration.explains_by_rules:
@@ -130,7 +130,7 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
         if sum(one.explained.values()) != sum(other.explained.values()):
             return "explained"
     elif declaration.is_ruled and one.reference.get("matched", 0) >= MEETING_RUN:
-        members = tuple(name for name in members if name != "kinds")
+        members = tuple(name for name in members if name not in ("kinds", *_nearly_equal(one, other)))
     if not declaration.tells_copies and one != other:
         unnamed = _without_duplicates(one), _without_duplicates(other)
         if unnamed[0] == unnamed[1]:
@@ -139,6 +139,17 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
     if {"reference", "candidate"} & set(names):
         names = ["accounts", *(name for name in names if name not in ("reference", "candidate"))]
     return ", ".join(names)
+
+
+def _nearly_equal(one: Outcome, other: Outcome) -> list[str]:
+    """The accounts in which two outcomes differ by no more than twice the events that differ anyway."""
+    found = []
+    for name in ("reference", "candidate"):
+        here, there = getattr(one, name), getattr(other, name)
+        most = 2 * min(here.get("divergent", 0), there.get("divergent", 0))
+        if all(abs(here.get(key, 0) - there.get(key, 0)) <= most for key in {*here, *there}):
+            found.append(name)
+    return found
 
 
 def _without_duplicates(answer: Outcome) -> Outcome:

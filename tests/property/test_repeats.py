@@ -13,7 +13,7 @@ from twinstream.core.events import Side
 
 RULE = "{id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, ceiling: {count: 1000}}"
 ORDERS = ("unordered", "total", "{per_key: [k]}", "{dependent: [{pair: [event, event], same: [k]}]}")
-LONGEST = 14
+LONGEST = 30
 """Fewer events than make two sides meet again: what is set aside is compared at the end of both."""
 
 Event = tuple[str, int]

@@ -61,12 +61,11 @@ class Ledger:
     # -- copies --------------------------------------------------------------------------------------------
 
     def is_copy(self, event: Event, paired: Sequence[Event] = ()) -> bool:
-        """Whether a surplus event is a copy: of an earlier one, or of a paired one, which equals it exactly.
+        """Whether a surplus event is a copy: of an earlier one, if a rule asks for it.
 
-        If no rule depends on it, this is only a name, decided by recent matches.
+        Else this is only a name, decided by recent matches and the `paired` events, which equal it exactly.
         """
-        known = self.recent if self.repeats is None else self.repeats
-        return known.is_copy(event, paired)
+        return self.recent.is_copy(event, paired) if self.repeats is None else self.repeats.is_copy(event)
 
     def note_original(self, event: Event) -> None:
         """Note an event that matched elsewhere, since another one may be its copy."""

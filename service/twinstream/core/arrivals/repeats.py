@@ -113,15 +113,9 @@ class Repeats:
 
     # -- asking --------------------------------------------------------------------------------------------
 
-    def is_copy(self, event: Event, paired: Iterable[Event] = ()) -> bool:
-        """Whether an event is a repeat, or lies within the horizon of a `paired` event, which equals it.
-
-        Of equal events that are compared together, either may be the copy.
-        """
-        if id(event) in self._marked:
-            return True
-        near = (other for other in paired if other[PARTITION] == event[PARTITION])
-        return any(abs(other[OFFSET] - event[OFFSET]) <= self._horizon for other in near)
+    def is_copy(self, event: Event) -> bool:
+        """Whether an event is a repeat."""
+        return id(event) in self._marked
 
     def doubt(self, event: Event) -> str | None:
         """A sentence why an event that is no repeat may still be a copy; None if it is no copy."""

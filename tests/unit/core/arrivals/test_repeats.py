@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, zip_longest
+
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
@@ -113,13 +115,14 @@ def test_nor_where_another_partition_began_before_the_start() -> None:
     assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
 
 
-def test_of_equal_events_compared_together_it_is_open_which_is_the_copy() -> None:
-    repeats = Repeats(3, bytes, Lanes())
-    first, near, far = (Event(Form("", b"a", "event", b""), 0, at, 0, 0.0) for at in (0, 3, 4))
-    other = first._replace(partition=1)
-    repeats.note(0, [first, near, far])
-    assert [repeats.is_copy(event) for event in (first, near, far)] == [False, True, True]
-    assert [repeats.is_copy(first, [event]) for event in (near, far, other)] == [True, False, False]
+@pytest.mark.parametrize("between", [3, 40], ids=["compared with it", "behind where the sides met"])
+@pytest.mark.parametrize("pace", ["in turns", "one side first"])
+@pytest.mark.parametrize("order", ["{per_key: [k]}", "{dependent: [{pair: [event, event], same: [k]}]}"])
+def test_an_event_before_its_equal_one_is_no_copy(order: str, pace: str, between: int) -> None:
+    reference = [*(f"L:a{n}" for n in range(2, between)), "L:a1"]
+    candidate = ["R:a1", *(f"R:a{n}" for n in range(2, between)), "R:a1"]
+    turns = zip_longest(reference, candidate, fillvalue="") if pace == "in turns" else [reference, candidate]
+    assert ended(driver(order), " ".join(chain.from_iterable(turns))) == EXTRA
 
 
 def test_what_lies_before_the_start_is_not_known() -> None:
