@@ -221,11 +221,9 @@ class Backend(Protocol):
 
     def start(self) -> None:
         """Begin; on the event loop."""
-        ...
 
     async def stop(self) -> None:
         """End, in order."""
-        ...
 
 
 class Matchers:

@@ -133,19 +133,15 @@ class Source(Protocol):
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError."""
-        ...
 
     def remember(self, marks: Marks) -> None:
         """Have the consumer group remember these marks; best effort, it neither waits nor fails."""
-        ...
 
     def remembered(self) -> Marks:
         """The marks that the consumer group remembers. Raises SourceError."""
-        ...
 
     def bound(self) -> Positions | None:
         """The offsets below which nothing is to be read, if that was requested. Raises SourceError."""
-        ...
 
     def seen(self) -> TopicsLook:
         """The last look; it asks no broker.
@@ -153,64 +149,51 @@ class Source(Protocol):
         After `assign` the source looks by itself from time to time, and on request. Before the first look its
         number is 0, and it has no topics.
         """
-        ...
 
     def look(self) -> int:
         """Request a look soon, without waiting; returns the number of a look that has not begun yet.
 
         If that look is never made, any look with a higher number is as good.
         """
-        ...
 
     def control(self) -> Control | None:
         """The control topic as of the last look; it asks no broker.
 
         None if there is none to read, or its state is unknown.
         """
-        ...
 
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Read one more partition, from this offset on."""
-        ...
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on. Called once, before `poll`."""
-        ...
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
         """Read none of these partitions of a side, and all others; a resumed one goes on where it stopped."""
-        ...
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
         """The batches and gaps of a side that come within `timeout` seconds; none is no error."""
-        ...
 
     def follow(self, position: int | None) -> None:
         """Also read the control topic: from this offset on, or from its first record.
 
         A second call continues from the given offset.
         """
-        ...
 
     def said(self) -> Sequence[ControlEntry]:
         """The new records of the control topic, in order; it waits for nothing, and none is no error."""
-        ...
 
     def heard_all(self) -> bool:
         """Whether all records that existed on the control topic when it was followed have been returned."""
-        ...
 
     def ends(self) -> Positions:
         """The ends of the partitions as last reported: the offset after the last record."""
-        ...
 
     def trouble(self) -> str | None:
         """Why Kafka cannot be read now, as a sentence; None while it can."""
-        ...
 
     def close(self) -> None:
         """Release everything. Calling it again does nothing."""
-        ...
 
 
 class Recalling(Source, Protocol):
@@ -218,7 +201,6 @@ class Recalling(Source, Protocol):
 
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
         """See `Recall`."""
-        ...
 
 
 class Archive(Source, Protocol):
@@ -226,7 +208,6 @@ class Archive(Source, Protocol):
 
     def at(self, timestamp_ms: int) -> Positions:
         """The first records from that time on, by Kafka's clock; else the ends. Raises SourceError."""
-        ...
 
 
 class Checkpoint(NamedTuple):
@@ -274,11 +255,9 @@ class CheckpointStore(Protocol):
 
     def acquire(self) -> bool:
         """Take ownership if no other owner's lease is running; returns True if this one is the owner now."""
-        ...
 
     def load(self) -> Stored:
         """The state saved last. Raises CheckpointError if a part of it is gone."""
-        ...
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Make a checkpoint take effect in one step, and prolong the lease.
@@ -288,41 +267,33 @@ class CheckpointStore(Protocol):
         store does not hold the base of a delta. After any other error it is unknown whether the save took
         effect: the next one must be a base, with a new number.
         """
-        ...
 
     def clear(self) -> None:
         """Delete everything that was saved. Raises Fenced if another owner has taken over."""
-        ...
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; returns whether the store still holds the checkpoint with this sequence number.
 
         Raises Fenced if another owner has taken over.
         """
-        ...
 
     def release(self) -> None:
         """Release the lease, if it is this owner's."""
-        ...
 
     def answers(self) -> bool:
         """Whether the store answers at once, with any answer; it waits only a fraction of a second."""
-        ...
 
     def memory_bytes(self) -> int:
         """The approximate memory that the store needs for this comparison; at most a minute old."""
-        ...
 
     def glance(self) -> Stored:
         """The saved state without bodies, with only the divergences added since the last glance.
 
         It may miss a state that is being replaced: the next glance has it. Raises CheckpointError.
         """
-        ...
 
     def close(self) -> None:
         """Close connections. Calling it again does nothing."""
-        ...
 
 
 class ShelfStore(CheckpointStore, Protocol):
@@ -330,11 +301,9 @@ class ShelfStore(CheckpointStore, Protocol):
 
     def seize(self) -> None:
         """Take ownership of a store that is no longer in effect, whoever has it. Raises StoreError."""
-        ...
 
     def head(self) -> bytes:
         """The head of the state in effect, for any reader; empty if there is none. Raises StoreError."""
-        ...
 
 
 class Heard(NamedTuple):
@@ -362,42 +331,33 @@ class StatusRelay(Protocol):
 
     def time(self) -> float | None:
         """Seconds since 1970 by the clock of the relay; None if it does not give the time."""
-        ...
 
     def tell(self, bulletin: bytes) -> None:
         """Replace the bulletin, if this owner's lease is running; it expires."""
-        ...
 
     def take(self) -> Asked | None:
         """The request that waits, if this owner's lease is running. It is removed: nobody takes it again."""
-        ...
 
     def answer(self, ticket: str, outcome: bytes) -> None:
         """Leave the outcome of a request; it expires."""
-        ...
 
     def heard(self) -> Heard | None:
         """The bulletin of the owner whose lease is running; never that of any other owner."""
-        ...
 
     def ask(self, request: bytes) -> str | None:
         """Leave a request for the owner, and return its ticket; None if another one waits.
 
         It expires within seconds unless `answered` is called.
         """
-        ...
 
     def answered(self, ticket: str) -> bytes | None:
         """The outcome of a request, if there is one; else the request is prolonged."""
-        ...
 
     def withdraw(self, ticket: str) -> bool:
         """Remove a request; returns False if it does not wait any more."""
-        ...
 
     def close(self) -> None:
         """Close connections. Calling it again does nothing."""
-        ...
 
 
 class Shelf(Protocol):
@@ -405,34 +365,27 @@ class Shelf(Protocol):
 
     def shards(self) -> int | None:
         """The number of shards of the state in effect; None if there is none."""
-        ...
 
     def begin(self, shards: int) -> int:
         """The number in effect, which is this one from now on if there was none."""
-        ...
 
     def replace(self, old: int, new: int) -> None:
         """Put another number into effect. Doing it again changes nothing.
 
         Raises Fenced if neither number is in effect.
         """
-        ...
 
     def store(self, shard: Shard) -> ShelfStore:
         """Open the store of a shard."""
-        ...
 
     def relay(self, shard: Shard) -> StatusRelay:
         """Open the relay of a shard."""
-        ...
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """The secret that masks values of the comparison: `fresh`, if it has none yet."""
-        ...
 
     def close(self) -> None:
         """Close connections; those of its stores and relays stay."""
-        ...
 
 
 class Publisher(Protocol):
@@ -443,7 +396,6 @@ class Publisher(Protocol):
 
         `made_at` is when it was true, on the monotonic clock of this machine; without it, now.
         """
-        ...
 
 
 class Clock(Protocol):
@@ -451,8 +403,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The time of day, UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never go back."""
-        ...

@@ -61,11 +61,9 @@ class Listener(Protocol):
 
     def accept(self, publication: Publication, shard: int, made_at: float) -> None:
         """Accept a publication of a matcher; `made_at` is when it was true, on the monotonic clock."""
-        ...
 
     def lost(self, name: str, reason: str, shard: int) -> None:
         """Mark a matcher as gone that was not told to stop."""
-        ...
 
 
 class MatcherProcess:

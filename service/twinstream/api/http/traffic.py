@@ -27,11 +27,9 @@ class Traffic(Protocol):
 
     def expect(self, route: str, method: str, code: int) -> None:
         """Start a series at 0 for a possible answer."""
-        ...
 
     def answered(self, route: str, method: str, code: int, seconds: float) -> None:
         """Count a request that was answered, or whose answer has begun, after so many seconds."""
-        ...
 
 
 class Counted(HttpMiddleware):
