@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
-from twinstream.status.common import DivergenceKind, Sides
-from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Position
+from twinstream.api.state.divergences import AnyDivergence
+from twinstream.status.comparison import ComparisonStatus, PartitionProgress
 from twinstream.status.trials import ContrastExample, OneSided
 
 EXAMPLES = 5
@@ -24,36 +24,15 @@ ReportedAt = tuple[str, int, int]
 TrialOutcome = Literal["hidden", "shared", "open", "unknown"]
 
 
-class Reported(Protocol):
-    """A divergence as a comparison reports it; `explained` ones do not count, by that rule."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def kind(self) -> DivergenceKind:
-        """Its kind."""
-
-    @property
-    def positions(self) -> Sides[Position | None]:
-        """The positions of its events."""
-
-    @property
-    def explained(self) -> str | None:
-        """The known difference that covers it."""
-
-    @property
-    def provisional(self) -> bool:
-        """Whether it may still be replaced or withdrawn."""
-
-
 class ComparisonFacts(NamedTuple):
-    """The facts of one comparison: its status, whether that is fresh, and its findings as far as kept."""
+    """The facts of one comparison: its status, whether that is fresh, and its findings as far as kept.
+
+    Those that a known difference explains do not count.
+    """
 
     status: ComparisonStatus
     fresh: bool
-    found: Sequence[Reported]
+    found: Sequence[AnyDivergence]
 
 
 def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
@@ -77,7 +56,7 @@ def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
     )
 
 
-def _counted(one: ComparisonFacts) -> list[Reported]:
+def _counted(one: ComparisonFacts) -> list[AnyDivergence]:
     return [found for found in one.found if found.explained is None]
 
 
@@ -98,7 +77,7 @@ def _why(
         yield f"{lost:,} of {one.status.name} are counted, and not kept here"
 
 
-def _chosen(hidden: Sequence[Reported]) -> list[Reported]:
+def _chosen(hidden: Sequence[AnyDivergence]) -> list[AnyDivergence]:
     """The first of each kind, and then more in their order."""
     first = {found.kind: found for found in reversed(hidden)}
     shown = {found.id for found in first.values()}
@@ -110,8 +89,7 @@ class _Book:
 
     def __init__(self, told: ComparisonFacts) -> None:
         self.doubts = list(_doubts(told))
-        counted = [found for found in told.found if found.explained is None]
-        self._reported = {place for found in counted for place in _places(found)}
+        self._reported = {place for found in _counted(told) for place in _places(found)}
         self._rules = {
             place: found.explained
             for found in told.found
@@ -124,7 +102,7 @@ class _Book:
             for progress in getattr(told.status.progress, side)
         }
 
-    def outcome(self, found: Reported) -> TrialOutcome:
+    def outcome(self, found: AnyDivergence) -> TrialOutcome:
         """The outcome here for a divergence of the other comparison."""
         places = _places(found)
         if any(place in self._reported for place in places):
@@ -136,7 +114,7 @@ class _Book:
             return "unknown"
         return "open" if "open" in reached or found.provisional else "hidden"
 
-    def rule_of(self, found: Reported) -> str | None:
+    def rule_of(self, found: AnyDivergence) -> str | None:
         """The known difference that explains one of its events here, as far as that is kept."""
         return next((self._rules[place] for place in _places(found) if place in self._rules), None)
 
@@ -165,7 +143,7 @@ def _doubts(told: ComparisonFacts) -> Iterator[str]:
         yield f"{name} has found {lost:,} more than is kept here"
 
 
-def _places(found: Reported) -> list[ReportedAt]:
+def _places(found: AnyDivergence) -> list[ReportedAt]:
     """The positions of its events."""
     one, other = found.positions.reference, found.positions.candidate
     places: list[ReportedAt] = [] if one is None else [("reference", one.partition, one.offset)]

@@ -40,8 +40,8 @@ class Identity(Frozen):
     provisional: bool
 
 
-T = TypeVar("T")
-Predicate = Callable[[DivergenceReport | Identity], bool]
+AnyDivergence = DivergenceReport | Identity
+Predicate = Callable[[AnyDivergence], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Page:
     next: int | None
 
 
-def every(_one: DivergenceReport | Identity) -> bool:
+def every(_one: AnyDivergence) -> bool:
     """All divergences."""
     return True
 
