@@ -41,6 +41,7 @@ class Identity(Frozen):
 
 
 AnyDivergence = DivergenceReport | Identity
+T = TypeVar("T", DivergenceReport, Identity)
 Predicate = Callable[[AnyDivergence], bool]
 
 
@@ -74,11 +75,13 @@ class DivergenceLog:
         part, other = self._counted, self._explained
         if report.explained is not None:
             part, other = other, part
-        known = part.number(report.id)
-        if known is None:
+        number = part.reports.number(report.id)
+        if number is None:
             other.withdraw(report.id)
             self._last += 1
-        part.put(self._last if known is None else known, report)
+            number = self._last
+        part.reports.put(number, report)
+        part.identities.put(number, _identity(report))
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that was replaced; False if it was not known."""
@@ -86,7 +89,7 @@ class DivergenceLog:
 
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
-        return self._counted.get(identifier) or self._explained.get(identifier)
+        return self._counted.reports.get(identifier) or self._explained.reports.get(identifier)
 
     def page(self, limit: int, before: int | None = None, wanted: Predicate = every) -> Page:
         """At most `limit` divergences that satisfy `wanted`, from those older than the cursor `before`.
@@ -108,73 +111,56 @@ class DivergenceLog:
 
 
 def _identity(report: DivergenceReport) -> Identity:
-    return Identity(
-        id=report.id,
-        kind=report.kind,
-        scope=report.scope,
-        positions=report.positions,
-        first_seen=report.first_seen,
-        fields=tuple(report.fields),
-        explained=report.explained,
-        late=report.late,
-        tainted=report.tainted,
-        provisional=report.provisional,
-    )
+    known = {name: getattr(report, name) for name in Identity.model_fields}
+    return Identity(**{**known, "fields": tuple(report.fields)})
 
 
 class _Bounded(Generic[T]):
-    """Named objects, oldest first, bounded in number and in bytes; the last one always stays."""
+    """Divergences, oldest first, each with the number that gives its place among all.
+
+    They are bounded in number and in bytes; the last one always stays.
+    """
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
-        self._things: dict[str, tuple[T, int]] = {}
+        self._kept: dict[str, tuple[int, T, int]] = {}
         self._bytes = 0
 
-    def put(self, name: str, thing: T, size: int) -> None:
-        """Add one, replacing the one with its name; beyond the bound the oldest are dropped."""
-        self._bytes += size - self._things.get(name, (thing, 0))[1]
-        self._things[name] = thing, size
-        while len(self._things) > self._most or (self._bytes > self._most_bytes and len(self._things) > 1):
-            self.pop(next(iter(self._things)))
+    def put(self, number: int, one: T) -> None:
+        """Add one, replacing the one with its id; beyond the bound the oldest are dropped."""
+        size = len(one.model_dump_json())
+        self._bytes += size - self._kept.get(one.id, (number, one, 0))[2]
+        self._kept[one.id] = number, one, size
+        while len(self._kept) > self._most or (self._bytes > self._most_bytes and len(self._kept) > 1):
+            self.pop(next(iter(self._kept)))
 
-    def pop(self, name: str) -> bool:
-        """Remove one, if it is there."""
-        thing = self._things.pop(name, None)
-        self._bytes -= 0 if thing is None else thing[1]
-        return thing is not None
+    def pop(self, identifier: str) -> bool:
+        """Remove one; returns whether it was there."""
+        gone = self._kept.pop(identifier, None)
+        self._bytes -= 0 if gone is None else gone[2]
+        return gone is not None
 
-    def get(self, name: str) -> T | None:
+    def number(self, identifier: str) -> int | None:
+        """The number of one of them."""
+        found = self._kept.get(identifier)
+        return found and found[0]
+
+    def get(self, identifier: str) -> T | None:
         """One of them."""
-        found = self._things.get(name)
-        return None if found is None else found[0]
+        found = self._kept.get(identifier)
+        return found and found[1]
 
-    def newest_first(self) -> Iterator[T]:
-        """All of them."""
-        return (thing for thing, _ in reversed(self._things.values()))
+    def newest_first(self) -> Iterator[tuple[int, T]]:
+        """All of them, with their numbers."""
+        return ((number, one) for number, one, _ in reversed(self._kept.values()))
 
 
 class _Part:
-    """Reports and their identities, each with the number that gives their order."""
+    """Reports, and the identities of more of them."""
 
     def __init__(self, kept: int, kept_bytes: int) -> None:
-        self.reports: _Bounded[tuple[int, DivergenceReport]] = _Bounded(kept, kept_bytes)
-        self.identities: _Bounded[tuple[int, Identity]] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
-
-    def number(self, identifier: str) -> int | None:
-        """The number of a kept report."""
-        known = self.reports.get(identifier)
-        return known[0] if known else None
-
-    def get(self, identifier: str) -> DivergenceReport | None:
-        """A kept report."""
-        known = self.reports.get(identifier)
-        return known[1] if known else None
-
-    def put(self, number: int, report: DivergenceReport) -> None:
-        """Add one, replacing the one with its id."""
-        self.reports.put(report.id, (number, report), len(report.model_dump_json()))
-        identity = _identity(report)
-        self.identities.put(report.id, (number, identity), len(identity.model_dump_json()))
+        self.reports: _Bounded[DivergenceReport] = _Bounded(kept, kept_bytes)
+        self.identities: _Bounded[Identity] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
 
     def withdraw(self, identifier: str) -> bool:
         """Forget one; False if it was not known."""
@@ -182,5 +168,5 @@ class _Part:
         return self.identities.pop(identifier)
 
 
-def _newest_first(*parts: _Bounded[tuple[int, T]]) -> Iterator[tuple[int, T]]:
+def _newest_first(*parts: _Bounded[T]) -> Iterator[tuple[int, T]]:
     return merge(*(part.newest_first() for part in parts), key=lambda one: -one[0])
