@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from confluent_kafka import Message
@@ -41,7 +41,7 @@ from twinstream.matcher.worker import Ports, Worker
 from twinstream.observing import Observers, Resets
 from twinstream.processes.pipe import Failure, PipePublisher
 from twinstream.processes.shards import ShardStore
-from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent, ignore_terminal
+from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
@@ -60,7 +60,7 @@ GC_THRESHOLD = 200_000
 def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartArgs) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot continue."""
     die_with_parent()
-    ignore_terminal()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor.
     configure_logging()
     gc.set_threshold(GC_THRESHOLD, 50, 100)
     if not brief.shard.whole:
@@ -178,7 +178,7 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards, specs))
-    backend: Backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
+    backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
     server = access.server(_app(settings, board, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -214,16 +214,6 @@ def _app(settings: Settings, board: Board, access: Access) -> FastAPI:
         reset=Resets(settings, board).reset,
         obstacles=obstacles_to_answering if settings.role == "api" else obstacles_to_serving,
     )
-
-
-class Backend(Protocol):
-    """The parts of this process that feed the board."""
-
-    def start(self) -> None:
-        """Begin; on the event loop."""
-
-    async def stop(self) -> None:
-        """End, in order."""
 
 
 class Matchers:

@@ -201,8 +201,3 @@ def die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None and os.getppid() != parent.pid:
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def ignore_terminal() -> None:
-    """Leave Ctrl-C to the supervisor, which stops matchers in order."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
