@@ -50,8 +50,8 @@ def pending(**changes: Any) -> ComparisonStatus:
     lack = coverage(
         210, ("210 of 1,000 pairs", "0 of 300 seconds of Kafka time", "no `end_of_day` has matched")
     )
-    kinds = {"ride": 210, "end_of_day": 0}
-    lack = lack.model_copy(update={"matched_by_kind": kinds, "seconds": 0.0})
+    kinds = {"matched_by_kind": {"ride": 210, "end_of_day": 0}, "kinds_required": ["ride", "end_of_day"]}
+    lack = lack.model_copy(update={**kinds, "seconds": 0.0})
     return status(**{"verdict": "PENDING", "coverage": lack, **changes})
 
 

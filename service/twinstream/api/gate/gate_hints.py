@@ -126,19 +126,11 @@ def _place(event: UnmatchedEvent) -> str:
 
 def _of_evidence(known: GateFacts) -> Iterator[str]:
     coverage = known.status.coverage
-    rest = list(coverage.missing)
-    if coverage.matched < coverage.matched_required:
-        rest = rest[1:]
-        yield _of_pairs(coverage.matched, coverage.matched_required, pace_of(known.samples))
-    if coverage.seconds < coverage.seconds_required:
-        rest = rest[1:]
-        yield _of_seconds(coverage.seconds, coverage.seconds_required)
-    for kind in coverage.matched_by_kind:
-        told = lacking(Wanted(0, 0, (kind,)), 0, 0, {})[0]
-        if told in rest:
-            rest.remove(told)
-            yield _of_kind(kind)
-    yield from map(sentence, rest)
+    asked = Wanted(coverage.matched_required, coverage.seconds_required, tuple(coverage.kinds_required))
+    found = coverage.matched, coverage.seconds, coverage.matched_by_kind
+    yield from more_evidence(asked, *found, pace_of(known.samples))
+    told = lacking(asked, *found)
+    yield from (sentence(lack) for lack in coverage.missing if lack not in told)
 
 
 def more_evidence(
