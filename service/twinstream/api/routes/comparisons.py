@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.gate.gate import GateAnswer, no_gate
-from twinstream.api.gate.samples import Sample
+from twinstream.api.gate.samples import Sample, total_lag
 from twinstream.api.http.rendered import listed, of_model
-from twinstream.api.http.schemas import Listing, Progress
+from twinstream.api.http.schemas import Listing, Progress, SideProgress
 from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.state.board import Board, utc_now
@@ -23,7 +23,8 @@ from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import View
 from twinstream.api.stream.timeline import Phase
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
-from twinstream.status.comparison import ComparisonStatus
+from twinstream.status.common import Sides
+from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Version
 from twinstream.status.trials import Contrast, OneSided
 
 RETRY_SECONDS = 5
@@ -62,7 +63,7 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
 
     @one.get("/progress", summary="How far each side is read and verified", response_model=Progress)
     async def get_progress(name: str, request: Request) -> Response:
-        return board.progress(name).answer(request)
+        return of_model(progress_of(board.view(name).status)).answer(request)
 
     @one.get("/history", summary="The last fifteen minutes, for a chart", response_model=Listing[Sample])
     async def get_history(name: str, request: Request) -> Response:
@@ -91,6 +92,24 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
     gate_routes(one, board)
     router.include_router(one)
     return router
+
+
+def progress_of(status: ComparisonStatus) -> Progress:
+    """The progress in a status, with the lags added up."""
+
+    def side(version: Version, partitions: list[PartitionProgress]) -> SideProgress:
+        return SideProgress(topic=version.topic, lag=total_lag(partitions), partitions=partitions)
+
+    return Progress(
+        comparison=status.name,
+        sides=Sides[SideProgress](
+            reference=side(status.reference, status.progress.reference),
+            candidate=side(status.candidate, status.progress.candidate),
+        ),
+        verified_up_to=status.verified_up_to,
+        verified_through=status.verified_through,
+        updated_at=status.updated_at,
+    )
 
 
 def gate_routes(router: APIRouter, board: Board) -> None:

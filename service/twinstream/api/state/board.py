@@ -27,16 +27,7 @@ from twinstream.api.state.entry import Entry, View
 from twinstream.api.state.expectation import Expectation
 from twinstream.api.state.matchers import MatcherView
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
-from twinstream.api.stream.sse_events import (
-    divergence_event,
-    gate_event,
-    phase_event,
-    reset_event,
-    sample_event,
-    status_event,
-    verdict_event,
-    withdrawn_event,
-)
+from twinstream.api.stream.sse_events import event_of, phase_event, sample_event, status_event, verdict_event
 from twinstream.api.stream.timeline import Phase, log_phase
 from twinstream.status.comparison import (
     ComparisonStatus,
@@ -149,7 +140,7 @@ class Board:
         for matcher in entry.matchers:
             matcher.end(reset)
         self._tell_state(entry)
-        self._tell(lambda: reset_event(reset))
+        self._tell(lambda: event_of("reset", reset))
 
     def _forget(self, name: str, shard: int) -> None:
         """Drop everything that a matcher said."""
@@ -196,11 +187,6 @@ class Board:
         """The statuses of all comparisons as bytes, in the order in which they became known."""
         return [self.body(name) for name in self._entries]
 
-    def progress(self, name: str) -> Rendered:
-        """The progress of a comparison as bytes, rendered likewise. Raises UnknownComparisonError."""
-        entry = self._entry(name)
-        return entry.progress.of(entry.view(self._monotonic()).status)
-
     def unmatched(self, name: str) -> list[UnmatchedEvent]:
         """The events that have waited longest for a partner. Raises UnknownComparisonError."""
         return self._entry(name).waiting
@@ -228,7 +214,7 @@ class Board:
             view = entry.view(self._monotonic())
             mailbox.put(status_event(view.name, entry.body.of(view.status)))
             if view.status.trial_of is None:
-                mailbox.put(gate_event(view.gate))
+                mailbox.put(event_of("gate", view.gate))
         self._mailboxes.add(mailbox)
         if self._closed:
             mailbox.close()
@@ -273,14 +259,14 @@ class Board:
         entry = self._entry(report.comparison)
         entry.matchers[shard].shown[report.id] = report.provisional
         entry.divergences.upsert(report)
-        self._tell(lambda: divergence_event(report))
+        self._tell(lambda: event_of("divergence", report, report.id))
 
     def _withdraw(self, entry: Entry, shard: int, keys: Iterable[str]) -> None:
         for key in keys:
             entry.matchers[shard].shown.pop(key, None)
             if entry.divergences.withdraw(key):
                 gone = Withdrawn(id=key, comparison=entry.status.name)
-                self._tell(partial(withdrawn_event, gone))
+                self._tell(partial(event_of, "withdrawn", gone, key))
 
     def _entry(self, name: str) -> Entry:
         try:
@@ -298,7 +284,7 @@ class Board:
         entry.told = view.freshness.state
         self._tell(lambda: status_event(view.name, entry.body.of(view.status)))
         if view.status.trial_of is None:
-            self._tell(lambda: gate_event(view.gate))
+            self._tell(lambda: event_of("gate", view.gate))
         self._note_phase(entry, view)
 
     def _note_phase(self, entry: Entry, view: View) -> None:

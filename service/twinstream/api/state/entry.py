@@ -15,12 +15,11 @@ from twinstream.api.gate.freshness import Freshness
 from twinstream.api.gate.gate import GateAnswer, GateWord, gate
 from twinstream.api.gate.gate_hints import PACE_SECONDS, GateFacts, to_decide
 from twinstream.api.gate.samples import Samples
-from twinstream.api.http.rendered import Kept, Rendered, of_model
+from twinstream.api.http.rendered import Kept, of_model
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.matchers import MatcherView
-from twinstream.api.state.merging import at_least, merged
-from twinstream.api.state.progress import progress_of
+from twinstream.api.state.merging import merged, merged_counts
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
 from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
@@ -90,7 +89,6 @@ class Entry:
     timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
     body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
-    progress: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](_progress))
     _shown: _Shown | None = None
 
     @classmethod
@@ -128,7 +126,7 @@ class Entry:
         """Keep every count at its maximum, also while a matcher has not loaded what is saved."""
         if status.reset_count > self.status.reset_count:
             return status
-        counted = at_least(self.status.closed_divergences, status.closed_divergences)
+        counted = merged_counts([self.status.closed_divergences, status.closed_divergences], max)
         resets = max(status, self.status, key=attrgetter("reset_count"))
         known = {"resets": resets.resets, "reset_count": resets.reset_count}
         return status.model_copy(update={"closed_divergences": counted, **known})
@@ -197,7 +195,3 @@ class Entry:
         if self._shown is None or self._shown.of is not self.status or self._shown.reasons != reasons:
             self._shown = _Shown(self.status, reasons, status)
         return self._shown.status
-
-
-def _progress(status: ComparisonStatus) -> Rendered:
-    return of_model(progress_of(status))

@@ -78,8 +78,8 @@ def merged(
             "unmatched": _by_side(statuses, "unmatched", sum),
             "max_unmatched": sum(status.max_unmatched for status in statuses),
             "accounts": _by_side(statuses, "accounts", _account),
-            "divergences": _counts(status.divergences for status in statuses),
-            "closed_divergences": _counts(status.closed_divergences for status in statuses),
+            "divergences": merged_counts(status.divergences for status in statuses),
+            "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
             "difference_awaits": list(
@@ -199,7 +199,7 @@ def _reason(
 ) -> str:
     order = statuses[0].order
     if verdict is verdicts.Verdict.DIVERGED:
-        counts = _counts(status.divergences for status in statuses).by_kind
+        counts = merged_counts(status.divergences for status in statuses).by_kind
         found = [f"{counts[kind]:,} {kind}" for kind in DIVERGENCE_KINDS if counts[kind]]
         return f"The outputs differ: {', '.join(found)}; they are compared {order}."
     pairs = sum(status.matched for status in statuses)
@@ -287,15 +287,12 @@ def _account(parts: Sequence[Accounts]) -> Accounts:
     return Accounts(**{name: sum(map(attrgetter(name), parts)) for name in Accounts.model_fields})
 
 
-def _counts(parts: Iterable[DivergenceCounts]) -> DivergenceCounts:
+def merged_counts(
+    parts: Iterable[DivergenceCounts], choose: Callable[[list[int]], int] = sum
+) -> DivergenceCounts:
+    """The counts of each kind, added up; or with `max`, the highest of them."""
     counts = list(parts)
-    by_kind = {kind: sum(part.by_kind.get(kind, 0) for part in counts) for kind in DIVERGENCE_KINDS}
-    return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
-
-
-def at_least(least: DivergenceCounts, now: DivergenceCounts) -> DivergenceCounts:
-    """The present counts, none of them below a minimum, so that none ever falls."""
-    by_kind = {kind: max(least.by_kind.get(kind, 0), now.by_kind.get(kind, 0)) for kind in DIVERGENCE_KINDS}
+    by_kind = {kind: choose([part.by_kind.get(kind, 0) for part in counts]) for kind in DIVERGENCE_KINDS}
     return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
 
 

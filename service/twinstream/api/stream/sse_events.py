@@ -41,14 +41,17 @@ class NamedPhase(Phase):
     comparison: str
 
 
+EventData = GateAnswer | VerdictChange | NamedSample | NamedPhase | DivergenceReport | Withdrawn | Reset
+
+
+def event_of(name: str, data: EventData, subject: str = "") -> BoardEvent:
+    """An event about the comparison that its data names."""
+    return BoardEvent(name, data.comparison, data.model_dump_json(), subject)
+
+
 def status_event(comparison: str, body: Rendered) -> BoardEvent:
     """The present status of a comparison."""
     return BoardEvent("status", comparison, body.content.decode())
-
-
-def gate_event(answer: GateAnswer) -> BoardEvent:
-    """The present answer of its gate."""
-    return BoardEvent("gate", answer.comparison, answer.model_dump_json())
 
 
 def verdict_event(status: ComparisonStatus, previous: Verdict) -> BoardEvent:
@@ -60,31 +63,14 @@ def verdict_event(status: ComparisonStatus, previous: Verdict) -> BoardEvent:
         since=status.since,
         reason=status.reason,
     )
-    return BoardEvent("verdict", status.name, change.model_dump_json())
+    return event_of("verdict", change)
 
 
 def sample_event(comparison: str, sample: Sample) -> BoardEvent:
     """One more point for its chart."""
-    named = NamedSample(comparison=comparison, **dict(sample))
-    return BoardEvent("sample", comparison, named.model_dump_json())
+    return event_of("sample", NamedSample(comparison=comparison, **dict(sample)))
 
 
 def phase_event(comparison: str, phase: Phase) -> BoardEvent:
     """A change of verdict, gate or health."""
-    named = NamedPhase(comparison=comparison, **dict(phase))
-    return BoardEvent("phase", comparison, named.model_dump_json(), phase.since.isoformat())
-
-
-def divergence_event(report: DivergenceReport) -> BoardEvent:
-    """A new divergence, or an update of one."""
-    return BoardEvent("divergence", report.comparison, report.model_dump_json(), report.id)
-
-
-def withdrawn_event(withdrawn: Withdrawn) -> BoardEvent:
-    """The withdrawal of a provisional divergence."""
-    return BoardEvent("withdrawn", withdrawn.comparison, withdrawn.model_dump_json(), withdrawn.id)
-
-
-def reset_event(reset: Reset) -> BoardEvent:
-    """A reset of a comparison; divergences sent before are withdrawn."""
-    return BoardEvent("reset", reset.comparison, reset.model_dump_json())
+    return event_of("phase", NamedPhase(comparison=comparison, **dict(phase)), phase.since.isoformat())
