@@ -155,7 +155,7 @@ class ComparisonRun:
             self._hand_over(self._opening)
         self.intake.begin(self._starts)
         self._same_beginning = True
-        self.situation.started_at = past.account.started_at
+        self.situation.started_at = past.account.run
         self._rereading = Rereading(past.reached, past.account.verdict)
         self.situation.rereading = self._rereading.sentence(self.intake.positions)
         log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
@@ -253,7 +253,15 @@ class ComparisonRun:
         if self._rereading is not None:
             return None
         begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
-        account = Backup(self._digest, begun, sequence, verdict, holes, resets.made, resets.noted)
+        account = Backup(
+            digest=self._digest,
+            run=begun,
+            sequence=sequence,
+            verdict=verdict,
+            holes=holes,
+            resets=resets.made,
+            begins=resets.noted,
+        )
         return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
 
     def ground(self) -> ResetState | None:

@@ -8,10 +8,12 @@ it has come as far as before. Only the checkpoint decides; a matcher continues w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
-import orjson
+from pydantic import ValidationError
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
@@ -21,24 +23,28 @@ from twinstream.explain.holes import offsets
 from twinstream.ports import Mark, Marks, Positions, Topic
 from twinstream.spec.file.start import Start
 from twinstream.starting.reset_model import Resets
+from twinstream.status.common import Frozen
 
-VERSION = 1
 LOST = "the state in the store was lost"
 
 
-class Backup(NamedTuple):
+class Backup(Frozen):
     """The note about a comparison: its beginning, latest checkpoint, verdict and number of holes.
 
     Also the number of resets, and the start of the last one without its offsets, which are kept beside it.
+    The note of each partition has the offset at which reading it began, and the id of its topic.
     """
 
+    version: Literal[1] = 1
     digest: str
-    started_at: datetime
+    run: datetime
     sequence: int
     verdict: Verdict
     holes: int
-    resets: int = 0
-    start: Mapping[str, Any] | None = None
+    resets: int
+    begins: dict[str, Any] | None
+    start: int = 0
+    topic: str = ""
 
 
 class Past(NamedTuple):
@@ -52,7 +58,7 @@ class Past(NamedTuple):
     @property
     def resets(self) -> Resets:
         """The number of resets, and the start of the last one; their records are lost."""
-        named = self.account.start
+        named = self.account.begins
         if named is None:
             return Resets(made=self.account.resets)
         offsets = {NAMES[side]: self.starts[side] for side in Side} if named["at"] == "offsets" else {}
@@ -61,73 +67,47 @@ class Past(NamedTuple):
 
 def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Backup) -> Marks:
     """The marks to commit: for each partition the next offset, and the note."""
+
+    def note(side: Side, partition: int, offset: int) -> str:
+        own = {"start": starts[side].get(partition, offset), "topic": topics[side]}
+        return account.model_copy(update=own).model_dump_json()
+
     return {
         side: {
-            partition: Mark(offset, _note(starts[side].get(partition, offset), topics[side], account))
+            partition: Mark(offset, note(side, partition, offset))
             for partition, offset in reached[side].items()
         }
         for side in Side
     }
 
 
-def _note(start: int, topic: str, account: Backup) -> str:
-    return orjson.dumps(
-        {
-            "version": VERSION,
-            "digest": account.digest,
-            "run": account.started_at.isoformat(),
-            "sequence": account.sequence,
-            "verdict": account.verdict.value,
-            "holes": account.holes,
-            "resets": account.resets,
-            "begins": account.start,
-            "start": start,
-            "topic": topic,
-        }
-    ).decode()
-
-
 def past_of(marks: Marks, digest: str) -> Past | None:
     """The memory of the group; None if there is none, or if it is about another comparison file."""
-    notes = {side: {p: _read(mark.note) for p, mark in marks[side].items()} for side in Side}
-    ours = {
-        side: {p: note for p, note in notes[side].items() if note and note["digest"] == digest}
-        for side in Side
-    }
-    newest = max((note for side in Side for note in ours[side].values()), key=_age, default=None)
+    notes = {side: _about(digest, marks[side]) for side in Side}
+    every = (note for side in Side for note in notes[side].values())
+    newest = max(every, key=attrgetter("resets", "sequence"), default=None)
     if newest is None:
         return None
-    resets = newest.get("resets", 0)
     ours = {
-        side: {p: note for p, note in ours[side].items() if note.get("resets", 0) == resets} for side in Side
+        side: {p: note for p, note in notes[side].items() if note.resets == newest.resets} for side in Side
     }
     return Past(
-        {side: {p: note["start"] for p, note in ours[side].items()} for side in Side},
+        {side: {p: note.start for p, note in ours[side].items()} for side in Side},
         {side: {p: marks[side][p].offset for p in ours[side]} for side in Side},
-        {side: next((note["topic"] for note in ours[side].values()), "") for side in Side},
-        Backup(
-            digest,
-            datetime.fromisoformat(newest["run"]),
-            newest["sequence"],
-            Verdict(newest["verdict"]),
-            newest["holes"],
-            resets,
-            newest.get("begins"),
-        ),
+        {side: next((note.topic for note in ours[side].values()), "") for side in Side},
+        newest,
     )
 
 
-def _read(note: str) -> dict[str, Any] | None:
-    """The members of a note; None for one that is not ours."""
-    try:
-        found = orjson.loads(note)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) and found.get("version") == VERSION else None
-
-
-def _age(note: dict[str, Any]) -> tuple[int, int]:
-    return int(note.get("resets", 0)), int(note["sequence"])
+def _about(digest: str, marks: Mapping[int, Mark]) -> dict[int, Backup]:
+    """The notes of partitions about a comparison file; others, and texts of others, are left out."""
+    notes: dict[int, Backup] = {}
+    for partition, mark in marks.items():
+        with suppress(ValidationError):
+            note = Backup.model_validate_json(mark.note)
+            if note.digest == digest:
+                notes[partition] = note
+    return notes
 
 
 class Rereading:
