@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
+from twinstream.errors import CheckpointError
 
 
 def restarted(driver: Driver) -> Driver:
@@ -35,14 +38,12 @@ def test_a_snapshot_is_plain_data() -> None:
     assert plain(snapshot(driver.comparison))
 
 
-def test_what_an_older_version_kept_of_known_differences_by_time_is_ignored() -> None:
+@pytest.mark.parametrize("name", ["doubts", "given_up", "scopes"])
+def test_a_state_of_another_structure_is_refused_by_name(name: str) -> None:
     driver = Driver(spec("{per_key: [k]}"))
-    driver.take(batches("L:a1 L:b1 R:a1"))
-    state = snapshot(driver.comparison)
-    older = {**state, "known_stretches": {"at": 7, "begins": [7], "matched": {"": [1], "K-1": [1]}}}
-    fresh = Driver(driver.spec)
-    restore(fresh.comparison, older, fresh.codec.form, read_at=7.0)
-    assert snapshot(fresh.comparison) == state
+    other = {key: value for key, value in snapshot(driver.comparison).items() if key != name}
+    with pytest.raises(CheckpointError, match=f"has no '{name}', so another version wrote it: remove the"):
+        restore(Driver(driver.spec).comparison, other, driver.codec.form, read_at=7.0)
 
 
 def test_what_was_found_is_restored() -> None:

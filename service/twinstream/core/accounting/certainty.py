@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinstream.core.accounting.proven import EVERYTHING, Proven
+from twinstream.core.accounting.proven import Proven
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.retries import NotAgreed, Retries
 from twinstream.core.events import Side
-from twinstream.core.order import Epochs
 from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, UncheckedFrom
 from twinstream.core.rules import Rules
 
@@ -40,8 +39,7 @@ class Certainty:
         self.proven = Proven()
         horizon = rules.replay_horizon
         self.retries = None if horizon is None else Retries(horizon, copied=rules.copied)
-        order = rules.order
-        self._has_copies = isinstance(order, Epochs) and order.copies
+        self._has_copies = rules.copied
 
     @property
     def tainted(self) -> bool:
@@ -123,21 +121,12 @@ class Certainty:
     def restore(self, state: dict[str, Any], proven_at: int | None) -> None:
         """Take over the `state`; `proven_at` is the moment of the earliest proof that waits for no batch."""
         self.holes = list(map(Hole.of, state["holes"]))
-        self.unclear = state.get("unclear", 0)
-        doubts = state.get("doubts", {})
-        beginning = doubts.get("beginning")
+        self.unclear = state["unclear"]
+        doubts, replays = state["doubts"], state["replays"]
+        beginning = doubts["beginning"]
         self.beginning = None if beginning is None else Hole.of(beginning)
-        self.unchecked.restore(doubts.get("unchecked", (self.tainted, (), ())))
-        replays = state.get("replays") or {}
-        if self.retries is not None and replays:
+        self.unchecked.restore(doubts["unchecked"])
+        if self.retries is not None:
             self.retries.restore(replays)
-        self.proven.vouched_at = doubts.get("vouched_at", EVERYTHING)
-        self.proven.restore(proven_at, _waiting(replays), doubts.get("not_vouched_for", ()))
-
-
-def _waiting(replays: dict[str, Any]) -> list[list[Any]]:
-    """The proofs that wait for batches; in states of an older version all wait for the same batches."""
-    if replays.get("held_at") is not None:
-        return [[replays["held_for"], replays["held_at"], []]]
-    waiting: list[list[Any]] = replays.get("held", [])
-    return waiting
+        self.proven.vouched_at = doubts["vouched_at"]
+        self.proven.restore(proven_at, replays["held"] if replays else (), doubts["not_vouched_for"])

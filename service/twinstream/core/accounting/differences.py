@@ -327,12 +327,12 @@ class Differences:
 
     def restore(self, state: dict[str, Any], reader: EventReader) -> None:
         """Take over the `state`."""
-        self.known.restore(state["known_hits"], state.get("known_ceilings"))
+        self.known.restore(state["known_hits"], state["known_ceilings"])
         self.halted = state["halted"]
         self.closed_by_kind = Counter(state["closed_by_kind"])
         self.found_by_kind = Counter(state["found_by_kind"])
         for name, part in LEFTOVERS.items():
-            for side, columns in zip(Side, state.get(name) or (), strict=False):
+            for side, columns in zip(Side, state[name], strict=True):
                 for half in halves_of(side, columns, reader):
                     getattr(self, part).note(side, self.keys_of(half.finding), half)
 

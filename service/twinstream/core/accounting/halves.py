@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
-from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of
+from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of, rows_of
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import CONTENT, FORM, RECORD, Side
@@ -78,18 +77,9 @@ def state_of(halves: Sequence[Half]) -> dict[str, Any]:
 
 def halves_of(side: Side, state: Mapping[str, Any], reader: EventReader) -> Iterator[Half]:
     """The halves of one side from their `state_of`."""
-    rows = zip(
-        reader.events(state),
-        state["witnesses"],
-        state["kinds"],
-        state["tainted"],
-        state["numbers"],
-        state.get("moments") or repeat(0),
-        state.get("reaches") or repeat(None),
-        state.get("partners") or repeat(event_columns(())),
-        strict=False,
-    )
-    for event, witness, kind, tainted, number, moment, reach, partners in rows:
+    names = ("witnesses", "kinds", "tainted", "numbers", "moments", "reaches", "partners")
+    for event, row in zip(reader.events(state), rows_of(state, names), strict=True):
+        witness, kind, tainted, number, moment, reach, partners = row
         proof = tuple(zip(Side, reader.events(witness), strict=False))
         partner = next(iter(reader.events(partners)), None)
         left, right = (event, partner) if side is Side.LEFT else (partner, event)

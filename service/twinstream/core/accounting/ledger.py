@@ -164,11 +164,11 @@ class Ledger:
             vars(account).update(values)
         self.matched = state["matched"]
         self.matched_by_kind = Counter(state["matched_by_kind"])
-        self.timeline = united(filter(None, [state.get("stretches")]))
+        self.timeline = united([state["stretches"]])
         for first, known in zip(self.first_unverifiable, state["first_unverifiable"], strict=True):
             first.update(known)
         self.newest_matched_ms = list(state["newest_matched_ms"])
-        self.given_up = list(state.get("given_up", (0, 0)))
+        self.given_up = list(state["given_up"])
         self.recent.restore(state["recent"])
 
 

@@ -88,16 +88,10 @@ class RecentMatches:
         newest_first = chain(map(self._digest, reversed(self._noted)), reversed(self._known))
         return list(islice(newest_first, min(self.limit, SNAPSHOT_LIMIT)))
 
-    def restore(self, digests: Sequence[object]) -> None:
-        """Take over the `state`.
-
-        Checksums, which older versions stored, only guess and are left out. Digests of bytes, which these
-        stored where there was a tolerance, are not digests of exact forms: they only recognise copies of the
-        same spelling.
-        """
+    def restore(self, digests: Sequence[bytes]) -> None:
+        """Take over the `state`."""
         for digest in reversed(digests):
-            if isinstance(digest, bytes):
-                self._remember(digest)
+            self._remember(digest)
 
 
 def _size(contents: deque[bytes]) -> int:

@@ -110,7 +110,7 @@ class Copies:
 
     def restore(self, state: Mapping[str, Any], held: Mapping[PartitionOffset, Event]) -> None:
         """Take over the `state`; `held` are the unsettled events, by place."""
-        self.lacking = frozenset(state.get("lacking", ()))
+        self.lacking = frozenset(state["lacking"])
         for partition, offset in state["places"]:
             self.partitions |= {partition}
             self._waiting.setdefault(partition, deque()).append(held[partition, offset])

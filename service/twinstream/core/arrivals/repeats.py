@@ -79,14 +79,13 @@ class Window:
 
 
 class Repeats:
-    """The repeats of the right side. `incomplete`: some events came before repeats were noted."""
+    """The repeats of the right side."""
 
     def __init__(self, horizon: int, canonical: Canonical, order: Order) -> None:
         self._horizon, self._canonical, self._order = horizon, canonical, order
         self._windows: dict[int, Window] = {}
         self._marked: dict[int, Event] = {}
         self._mark_limit = KEPT
-        self.incomplete = False
 
     # -- as events come ------------------------------------------------------------------------------------
 
@@ -122,7 +121,7 @@ class Repeats:
         route, partition, offset = event[FORM][ROUTE], event[PARTITION], event[OFFSET]
         of = f"the event at offset {offset} of partition {partition} of the candidate"
         window = self._windows.get(partition)
-        if self.incomplete or window is None or not window.reaches(offset, self._horizon):
+        if window is None or not window.reaches(offset, self._horizon):
             return (
                 f"{of} has no partner, and whether it is a copy is not known: no equal one stands within "
                 f"{self._horizon:,} offsets before it (limits.duplicate_horizon), and what stands further "
@@ -150,7 +149,6 @@ class Repeats:
         """
         marked = [event for event in events if id(event) in self._marked]
         state = {
-            "incomplete": self.incomplete,
             "windows": [_saved(partition, one, whole=whole) for partition, one in self._windows.items()],
             "marked": _columns((event[PARTITION], event[OFFSET]) for event in marked),
         }
@@ -159,11 +157,7 @@ class Repeats:
         return state
 
     def restore(self, state: RepeatsState, held: Mapping[tuple[int, int], Event]) -> None:
-        """Take over a whole `state`; an empty one is from before repeats were noted."""
-        if not state:
-            self.incomplete = True
-            return
-        self.incomplete = state["incomplete"]
+        """Take over a whole `state`."""
         for saved in state["windows"]:
             window = self._windows[saved["partition"]] = Window()
             window.rows.extend(_rows(saved))

@@ -82,9 +82,8 @@ def restored_query(state: dict[str, Any]) -> Query:
     query.newest_seen, query.told = state["newest_seen"], state["told"]
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), row["waits"])
-        batch.retried, batch.refuted = row["retried"], row["refuted"]
-        batch.counts = row.get("counts", True)
-        batch.starts = dict(row.get("starts", [row["place"]]))
+        batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
+        batch.starts = dict(row["starts"])
         if row["open"]:
             query.open[row["number"]] = batch
         for one in kept["executions"]:

@@ -69,10 +69,8 @@ class Ceilings:
 
     def give_back(self, choices: Choices) -> str:
         """Stop counting a difference with these choices; return the rule that it counted against."""
-        alone = ((rule,) for rule in choices)  # Counts from before choices were known are kept like this.
-        kept = ((rule, alike) for alike in (choices, *alone) for rule in choices)
-        rule, alike = next((rule, alike) for rule, alike in kept if self._of(rule)[alike] > 0)
-        self._of(rule)[alike] -= 1
+        rule = next(rule for rule in choices if self._of(rule)[choices] > 0)
+        self._of(rule)[choices] -= 1
         return rule
 
     def reachable(self, choices: Choices) -> Iterable[str]:

@@ -133,12 +133,10 @@ class KnownDifferences:
         """The counts of differences by rule and choices, as plain data."""
         return [[rule, list(choices), count] for rule, choices, count in self._ceilings]
 
-    def restore(self, hits: Mapping[str, int], state: Iterable[Sequence[Any]] | None) -> None:
-        """Take over `hits` and `state`; without `state`, the hits of a rule count as covered by it alone."""
+    def restore(self, hits: Mapping[str, int], state: Iterable[Sequence[Any]]) -> None:
+        """Take over `hits` and `state`."""
         self.hits.update(hits)
-        alone = ((rule, (rule,), count) for rule, count in hits.items())
-        told = None if state is None else ((rule, tuple(choices), count) for rule, choices, count in state)
-        self._ceilings = Ceilings(alone if told is None else told)
+        self._ceilings = Ceilings((rule, tuple(choices), count) for rule, choices, count in state)
 
     def take_examples(self) -> list[Covered]:
         """The examples since the last call."""

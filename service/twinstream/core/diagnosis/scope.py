@@ -344,9 +344,9 @@ class Scope:
     def restore(self, state: Mapping[str, Any], held: Sequence[Mapping[PartitionOffset, Event]]) -> None:
         """Take over the `state`; `held` are the unmatched events of each side, by place."""
         self.tainted, self.disputed, self.moment = state["tainted"], state["disputed"], state["moment"]
-        if (needs := state.get("needs")) is not None:
+        if (needs := state["needs"]) is not None:
             self.needs = frozenset((Side(side), name, number) for side, name, number in needs)
-        if state.get("gathering"):
+        if state["gathering"]:
             self.gather()
         for side in Side:
             for partition, offset in state["places"][side]:

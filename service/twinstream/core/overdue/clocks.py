@@ -65,9 +65,7 @@ class Clocks:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over the `state`."""
         self.arrival.restore(state["clock"])
-        passing = state.get("passing", {})
         if self.points is not None:
-            self.points.restore(passing)
-        said = state.get("progress") or passing.get("progress")  # Older versions stored it in that clock.
-        if self.progress is not None and said:
-            self.progress.restore(said)
+            self.points.restore(state["passing"])
+        if self.progress is not None:
+            self.progress.restore(state["progress"])

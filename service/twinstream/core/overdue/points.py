@@ -100,7 +100,7 @@ class PointsClock:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the `state`."""
-        if self.times is not None and "times" in state:
+        if self.times is not None:
             self.times.restore(state["times"])
 
 

@@ -22,15 +22,15 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
         return whole
     held = [_merged(states, side) for side in Side]
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
-    if rest.get("replays"):
+    if rest["replays"]:
         rest["replays"] = replays_state.merged([state["replays"] for state in states])
-    if rest.get("bags"):
-        rest["bags"] = bags.merged([state["bags"] for state in states if state.get("bags")])
-    if rest.get("repeats"):
+    if rest["bags"]:
+        rest["bags"] = bags.merged([state["bags"] for state in states])
+    if rest["repeats"]:
         gone = [state["removed"][Side.RIGHT] if "removed" in state else () for state in states]
         rest["repeats"] = repeats.merged([state["repeats"] for state in states], gone)
     for name in (*LEFTOVERS, "homes"):
-        rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
+        rest[name] = next((state[name] for state in reversed(states) if state[name]), [])
     return {**rest, "held": held}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from twinstream.core.accounting.event_rows import EventReader, by_place
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, Form, PartitionOffset, Side
+from twinstream.errors import CheckpointError
 
 FormOf = Callable[[bytes], Form]
 
@@ -16,7 +17,18 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     """Take over the state of `snapshot` into a comparison that was not fed yet.
 
     `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read.
+    Raises CheckpointError for a state of another structure.
     """
+    try:
+        _restore(comparison, state, form_of, read_at)
+    except KeyError as lacking:
+        raise CheckpointError(
+            f"the stored state has no {lacking}, so another version wrote it: remove the comparison's keys "
+            "to begin anew"
+        ) from None
+
+
+def _restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
     reader = EventReader(form_of, read_at)
     comparison.ledger.restore(state)
     comparison.ending.ended = list(state["ended"])
@@ -24,10 +36,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.certainty.restore(state, proven_at)
     comparison.differences.restore(state, reader)
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
-    for homes, known in zip(comparison.watch.key_partitions, state.get("homes", ()), strict=False):
+    for homes, known in zip(comparison.watch.key_partitions, state["homes"], strict=False):
         homes.restore(known)
     comparison.clocks.restore(state)
-    if comparison.bags is not None and state.get("bags"):
+    if comparison.bags is not None:
         comparison.bags.restore(state["bags"], form_of)
     _restore_events(comparison, state, reader)
 
@@ -36,7 +48,7 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     """Put the unsettled events back where they were."""
     held = [by_place(reader.events(columns)) for columns in state["held"]]
     if comparison.ledger.repeats is not None:
-        comparison.ledger.repeats.restore(state.get("repeats", {}), held[Side.RIGHT])
+        comparison.ledger.repeats.restore(state["repeats"], held[Side.RIGHT])
     for side in Side:
         comparison.ledger.held.came(side, held[side].values())
     comparison.ledger.held.settle()

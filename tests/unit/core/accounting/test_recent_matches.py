@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from zlib import crc32
-
 import pytest
 
 from twinstream.core.accounting.recent_matches import BYTES, RecentMatches
@@ -24,10 +22,3 @@ def test_of_large_contents_fewer_are_remembered(asked: bool) -> None:
     recent.note([b"small"] * 10_000)
     recent.trim()
     assert knows(recent, large)
-
-
-def test_checksums_of_an_older_version_call_nothing_a_copy() -> None:
-    recent = RecentMatches(10, bytes)
-    recent.restore([crc32(b"a"), 7])
-    assert not knows(recent, b"a")
-    assert recent.state() == []

@@ -12,7 +12,6 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Event, Form
 from twinstream.core.order import Lanes
 from twinstream.core.state.merge import merged
-from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import delta, snapshot
 
 DAYS = "kinds: {day: {where: {t: day}}, rest: {}}\n"
@@ -131,17 +130,6 @@ def test_what_lies_before_the_start_is_not_known() -> None:
     one.comparison.before_start(RIGHT, Run(forms, 0, [0], [0], 0.0), by_place=True)
     one.offsets = [1, 1]
     assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
-
-
-def test_a_state_in_which_nothing_was_noted_makes_every_other_event_unclear() -> None:
-    one = driver()
-    one.take(batches("L:a1 R:a1"))
-    state = snapshot(one.comparison)
-    del state["repeats"], state["unclear"]
-    fresh = Driver(one.spec)
-    restore(fresh.comparison, state, fresh.codec.form_again, 0.0)
-    fresh.offsets = one.offsets
-    assert ended(fresh, "L:b1 R:b1 R:b1 R:a1") == (False, 1, 1)
 
 
 def test_a_delta_has_what_has_come_and_not_what_was_saved() -> None:

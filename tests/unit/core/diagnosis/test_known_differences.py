@@ -71,10 +71,7 @@ def test_as_much_is_explained_as_the_ceilings_allow_whatever_is_found_first(kind
     assert not known.covers([found("extra")], 0)
 
 
-@pytest.mark.parametrize(
-    "told", [True, False], ids=["with its choices", "of a time when these were not kept"]
-)
-def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too(told: bool) -> None:
+def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too() -> None:
     rules = [covering("K-1", "extra", "missing", count=1), covering("K-2", "missing", count=1)]
     before, known = KnownDifferences(rules), KnownDifferences(rules)
     assert [before.explain(found(kind), 0) for kind in ("missing", "extra", "missing")] == [
@@ -82,7 +79,7 @@ def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too(told
         "K-1",
         None,
     ]
-    known.restore(before.hits, before.state() if told else None)
+    known.restore(before.hits, before.state())
     known.take_back(found("missing"))
     assert sum(known.hits.values()) == 1
     assert known.explain(found("missing"), 0) is not None

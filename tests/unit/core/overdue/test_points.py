@@ -8,11 +8,8 @@ from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from tests.support.timelines import timeline
 from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.clocks.input import Finished
-from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.overdue.points import SLACK, Points
-from twinstream.core.state.restore import restore
-from twinstream.core.state.snapshot import snapshot
 from twinstream.spec.load import loads
 
 VERSIONS = """\
@@ -180,14 +177,11 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     assert driver.kinds() == ["changed"]
 
 
-def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
+def test_what_was_said_is_restored() -> None:
     driver = marked()
     put_out(driver, LEFT, 0)
     say(driver, RIGHT, 0, consumed=9)
-    state = snapshot(driver.comparison)
-    state["passing"] = {"progress": state.pop("progress")}
-    driver.comparison = Comparison(driver.comparison.rules)
-    restore(driver.comparison, state, driver.codec.form, 0.0)
+    driver.restart()
     driver.look()
     assert driver.kinds() == ["missing"]
 
