@@ -26,12 +26,12 @@ def frontier_of(
     ends: Mapping[int, int],
 ) -> status.Frontier:
     """The frontier of a side that is read up to `positions`, while its partitions end at `ends`."""
-    passing = comparison.clocks.points
-    if passing is not None and passing.progress is not None:
-        at, reasons = _of_input(spec, passing.progress, side, positions)
+    points = comparison.clocks.points
+    clock = None if points is None else points.progress
+    if isinstance(clock, InputProgress):
+        at, reasons = _of_input(spec, clock, side, positions)
     else:
-        times = None if passing is None else passing.times
-        at, reasons = _of_arrival(comparison, side) if times is None else _of_event_time(spec, times, side)
+        at, reasons = _of_arrival(comparison, side) if clock is None else _of_event_time(spec, clock, side)
         reasons = [*reasons, *_unread(positions, ends)]
     return status.Frontier(at=at, held_back_by="; ".join(reasons[:2]) or None)
 

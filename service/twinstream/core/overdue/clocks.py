@@ -12,35 +12,39 @@ from typing import Any
 from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.arrival import ArrivalClock
-from twinstream.core.clocks.input import Finished, InputProgress
+from twinstream.core.clocks.event_time import EventTime, EventTimes
+from twinstream.core.clocks.input import Finished, Input, InputProgress
 from twinstream.core.events import Side
 from twinstream.core.overdue.points import PointsClock
 from twinstream.core.rules import Rules
 
 
 class Clocks:
-    """`arrival`; `points` on a declared clock of progress; `progress` where the versions report theirs."""
+    """`arrival`; `times` of events, if declared; `progress` where the versions report theirs.
+
+    `points` are those of unmatched events on the declared one of the last two. `reads_input_marks`: the marks
+    of events are read, which name the input record that an event comes from.
+    """
 
     def __init__(self, rules: Rules, held: UnmatchedEvents) -> None:
+        passing = rules.passing
         self.arrival = ArrivalClock(rules.overdue_after_ms)
+        self.times = EventTimes(passing) if isinstance(passing, EventTime) else None
         self.progress = InputProgress() if rules.hears else None
-        self.points = None if rules.passing is None else PointsClock(rules.passing, held, self.progress)
-
-    @property
-    def reads_input_marks(self) -> bool:
-        """Whether the marks of events are read, which name the input record that an event comes from."""
-        return self.points is not None and self.points.progress is not None
+        declared = self.times or self.progress
+        self.points = PointsClock(passing, declared, held) if passing and declared else None
+        self.reads_input_marks = isinstance(passing, Input)
 
     def expect(self, side: Side, partitions: frozenset[int]) -> None:
         """Set the partitions of a side."""
-        if self.points is not None:
-            self.points.expect(side, partitions)
+        if self.times is not None:
+            self.times.expect(side, partitions)
 
     def saw(self, side: Side, run: Run) -> None:
         """Note the timestamps of a run of a side, and its event times: a clock is one for a whole side."""
         self.arrival.saw(side, run.timestamps_ms)
-        if self.points is not None:
-            self.points.saw(side, run.partition, run.forms, run.timestamps_ms)
+        if self.times is not None:
+            self.times.saw(side, run.partition, run.forms, run.timestamps_ms)
 
     def note_finished(self, side: Side, fact: Finished) -> str | None:
         """Note a control record of a version; returns a sentence if input may have been left out."""
@@ -50,22 +54,22 @@ class Clocks:
         self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float
     ) -> list[tuple[str, int]]:
         """Note the positions and the ends of a side; returns the queries and batches that these finish."""
-        if self.points is not None:
-            self.points.looked(side, positions, ends, now)
+        if self.times is not None:
+            self.times.looked(side, positions, ends, now)
         return [] if self.progress is None else self.progress.read(side, positions)
 
     def state(self) -> dict[str, Any]:
         """The state as plain data."""
         return {
             "clock": self.arrival.state(),
-            "passing": {} if self.points is None else self.points.state(),
+            "passing": {} if self.times is None else {"times": self.times.state()},
             "progress": [] if self.progress is None else self.progress.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over the `state`."""
         self.arrival.restore(state["clock"])
-        if self.points is not None:
-            self.points.restore(state["passing"])
+        if self.times is not None:
+            self.times.restore(state["passing"]["times"])
         if self.progress is not None:
             self.progress.restore(state["progress"])

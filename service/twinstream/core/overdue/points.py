@@ -10,15 +10,14 @@ look depends on the changes since the last one, not on the number of events held
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any
 
 from twinstream.core.accounting.unmatched import OneSide, UnmatchedEvents
 from twinstream.core.clocks.event_time import EventTime, EventTimes
-from twinstream.core.clocks.input import Input, InputPartition, InputProgress
-from twinstream.core.events import FORM, MARK, RECORD, Event, Form, Side
+from twinstream.core.clocks.input import Input, InputProgress
+from twinstream.core.events import FORM, MARK, RECORD, Event, Side
 
 SLACK = 1000
 """The heaps are rebuilt when they have twice as many entries as events are held, and so many more."""
@@ -30,38 +29,18 @@ TIME = "time"
 
 
 class PointsClock:
-    """The clock of event time, or of the input, and the points of the unmatched events of both sides.
+    """The points of the unmatched events of both sides, on the clock of event time or of the input.
 
-    `progress` is the clock of the input: the control records of both versions.
+    `progress` says how far each side has come on it. `needs_ends`: both sides must be read to their ends
+    before anything is overdue.
     """
 
     def __init__(
-        self, clock: EventTime | Input, held: UnmatchedEvents, progress: InputProgress | None = None
+        self, clock: EventTime | Input, progress: EventTimes | InputProgress, held: UnmatchedEvents
     ) -> None:
-        self.times = EventTimes(clock) if isinstance(clock, EventTime) else None
-        self.progress = progress if isinstance(clock, Input) else None
-        self._clock, self._held = clock, held
+        self.progress, self._clock = progress, clock
+        self.needs_ends = isinstance(clock, EventTime)
         self._waiting = Points(held.of(Side.LEFT), self.point), Points(held.of(Side.RIGHT), self.point)
-
-    @property
-    def needs_ends(self) -> bool:
-        """Whether both sides must be read to their ends before anything is overdue."""
-        return self.times is not None
-
-    def expect(self, side: Side, partitions: Iterable[int]) -> None:
-        """Set the partitions of a side."""
-        if self.times is not None:
-            self.times.expect(side, partitions)
-
-    def saw(self, side: Side, partition: int, forms: Sequence[Form], timestamps_ms: Sequence[int]) -> None:
-        """Note events of a side, before they are matched."""
-        if self.times is not None:
-            self.times.saw(side, partition, forms, timestamps_ms)
-
-    def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
-        """Note the positions and the ends of a side."""
-        if self.times is not None:
-            self.times.looked(side, positions, ends, now)
 
     def point(self, event: Event) -> Point | None:
         """The point of an event; None if it has none, and so is never passed."""
@@ -78,13 +57,10 @@ class PointsClock:
 
     def reached(self, side: Side) -> Mapping[Hashable, int]:
         """By axis, the first point that a side has not passed."""
-        if self.times is not None:
-            reached_ms = self.times.reached(side)
+        if isinstance(self.progress, EventTimes):
+            reached_ms = self.progress.reached(side)
             return {} if reached_ms is None else {TIME: reached_ms}
-        assert self.progress is not None
-        found: dict[Hashable, int] = {}
-        consumed: dict[InputPartition, int] = self.progress.consumed(side)
-        found.update(consumed)
+        found: dict[Hashable, int] = dict(self.progress.consumed(side))
         watermark_ms = self.progress.watermark_ms(side)
         if watermark_ms is not None:
             found[TIME] = watermark_ms + 1
@@ -93,15 +69,6 @@ class PointsClock:
     def passed(self, side: Side) -> dict[int, Event]:
         """The unsettled events of a side that the other one has passed, by object id; as of `settle`."""
         return self._waiting[side].passed(self.reached(side.other))
-
-    def state(self) -> dict[str, Any]:
-        """The state as plain data. The points of events are read again."""
-        return {} if self.times is None else {"times": self.times.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the `state`."""
-        if self.times is not None:
-            self.times.restore(state["times"])
 
 
 class Points:
