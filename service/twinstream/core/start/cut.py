@@ -9,12 +9,12 @@ Forms are read by index, since the quick readers make plain tuples of them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
@@ -52,20 +52,16 @@ def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[i
     """
     if len(kept) == len(run.forms):
         return Passed([Portion(side, run, behind=True)])
-    left_out = {*kept, *(place for place, _ in refused)}
-    before = [place for place in range(len(run.forms)) if place not in left_out]
-    groups = [(False, before), (True, kept)] if run.attempts is None else _in_order(before, kept)
-    parts = [Portion(side, run.only(places), behind) for behind, places in groups if places]
+    left_out = {place for place, _ in refused}
+    is_behind = set(kept).__contains__
+    places = [place for place in range(len(run.forms)) if place not in left_out]
+    if run.attempts is None:
+        places.sort(key=is_behind)
+    parts = [Portion(side, run.only(list(group)), behind) for behind, group in groupby(places, is_behind)]
     return Passed(parts, refused=tuple(refused))
 
 
-def _in_order(before: Sequence[int], behind: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
-    """The indices before and behind a start, in order, grouped into stretches of one kind."""
-    places = sorted([(place, False) for place in before] + [(place, True) for place in behind])
-    return [(of, [place for place, _ in group]) for of, group in groupby(places, itemgetter(1))]
-
-
-class Cut(Protocol):
+class Cut(ABC):
     """Sorts events into before and behind the start.
 
     `found`: the cut is known, and no events are held any more. `refused` says in a sentence why nothing can
@@ -73,29 +69,29 @@ class Cut(Protocol):
     its content, decides whether it lies behind the cut; so a replay may lie on the other side of it.
     """
 
-    found: bool
-    refused: str | None
-    by_place: bool
+    found = False
+    refused: str | None = None
+    by_place = False
 
     @property
     def waiting(self) -> str | None:
         """The reason why nothing is compared yet."""
-        ...
+        return None
 
+    @abstractmethod
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Set the partitions, and the position where reading begins in each."""
-        ...
 
+    @abstractmethod
     def take(self, side: Side, run: Run) -> Passed:
         """Sort a run of a side."""
-        ...
 
-    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
+    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
         """Note lost records: None if they are a hole, else the held events, which lie before the start."""
-        ...
+        return None
 
 
-class EventTimeCut:
+class EventTimeCut(Cut):
     """Compares all events from a moment on, by their own time; they may come in any order.
 
     A partition whose beginning is gone must show that the cut lies behind the gap: its first event must be
@@ -107,7 +103,7 @@ class EventTimeCut:
     Complexity: one reading of the time for each event.
     """
 
-    by_place = False
+    found = True
 
     def __init__(
         self, time_of: Callable[[bytes], Any], start: Any, start_text: str, start_ms: int | None = None
@@ -115,13 +111,6 @@ class EventTimeCut:
         self._time_of, self._start, self._start_text, self._start_ms = time_of, start, start_text, start_ms
         self._cut_off: dict[SidePartition, int] = {}
         self.doubt: Hole | None = None
-        self.found = True
-        self.refused: str | None = None
-
-    @property
-    def waiting(self) -> str | None:
-        """None: the cut is known from the beginning."""
-        return None
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Remember the partitions that are not read from their very first record on."""
@@ -172,10 +161,6 @@ class EventTimeCut:
             "missing"
         )
 
-    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
-        """None, a hole: the lost events may lie behind the start."""
-        return None
-
 
 class _Barrier(NamedTuple):
     """The data that identify a barrier: its canonical form; with a tolerance also its content and record.
@@ -224,7 +209,7 @@ class _Came:
         )
 
 
-class BarrierCut:
+class BarrierCut(Cut):
     """Compares all events from the first barrier on that is equal in all partitions of both sides.
 
     Events before all barriers of their partition are before the start at once; the others are held until the
@@ -249,8 +234,6 @@ class BarrierCut:
         self._epochs: dict[SidePartition, deque[_Epoch]] = {}
         self._came: dict[SidePartition, _Came] = {}
         self._held = [0, 0]
-        self.found = False
-        self.refused: str | None = None
 
     @property
     def waiting(self) -> str | None:

@@ -13,14 +13,14 @@ from typing import Any
 from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.input import Finished, InputPartition, offsets_of, rows_of
 from twinstream.core.events import Side
-from twinstream.core.start.cut import Passed, kept_of
+from twinstream.core.start.cut import Cut, Passed, kept_of
 from twinstream.core.start.input_start import Firsts, first_of
 from twinstream.errors import DecodeError
 
 _NAMES = ("reference", "candidate")
 
 
-class InputCut:
+class InputCut(Cut):
     """Compares all events that come from the input at the cut or behind it.
 
     `place_of` reads the mark of an event; it raises DecodeError. An event without a mark, such as an
@@ -30,15 +30,11 @@ class InputCut:
     Complexity: about 0.3 µs an event.
     """
 
-    by_place = False
-
     def __init__(self, place_of: Callable[[str], tuple[str, int, int]]) -> None:
         self._place_of = place_of
         self._firsts: dict[Side, Firsts] = {side: {} for side in Side}
         self._cuts: dict[InputPartition, int] = {}
         self._by_prefix: dict[str, int] = {}
-        self.found = False
-        self.refused: str | None = None
 
     @property
     def waiting(self) -> str | None:
@@ -134,10 +130,6 @@ class InputCut:
             "none), so `start: {at: input}` cannot tell whether it is compared: start at an event time or a "
             "barrier, or leave such events out"
         )
-
-    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
-        """None, a hole: the lost events may lie behind the start."""
-        return None
 
     def state(self) -> dict[str, Any]:
         """The cut, and the first offsets of each query, as plain data."""
