@@ -27,7 +27,7 @@ from twinstream.core.accounting.event_rows import EventReader, event_columns
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.key_partitions import PartitionWatch
-from twinstream.core.arrivals.retries import NotAgreed
+from twinstream.core.arrivals.replays import NotAgreed
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope

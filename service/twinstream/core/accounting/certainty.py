@@ -11,7 +11,8 @@ from typing import Any
 
 from twinstream.core.accounting.proven import Proven
 from twinstream.core.accounts import Hole
-from twinstream.core.arrivals.retries import NotAgreed, Retries
+from twinstream.core.arrivals.replays import NotAgreed
+from twinstream.core.arrivals.retries import Retries
 from twinstream.core.events import Side
 from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, UncheckedFrom
 from twinstream.core.rules import Rules
@@ -91,14 +92,10 @@ class Certainty:
         Returns the numbers of differences that decide nothing, and the batches that are holes.
         """
         assert self.retries is not None, "batches are told"
-        withdrawn: list[int] = []
-        holes = self.retries.take_holes(side)
-        for batch, hole in self.retries.take_closed(side):
-            if hole is None:
-                self.proven.agree(batch)
-            else:
-                holes.append(hole)
-                withdrawn += self.proven.withdraw(batch)
+        agreed, holes = self.retries.sides[side].take_closed()
+        for batch in agreed:
+            self.proven.agree(batch)
+        withdrawn = [number for hole in holes if hole.batch for number in self.proven.withdraw(hole.batch)]
         return withdrawn, holes
 
     # -- state ---------------------------------------------------------------------------------------------

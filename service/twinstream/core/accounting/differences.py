@@ -17,7 +17,7 @@ from twinstream.core.accounting.halves import Divergence, Half, halves_of, state
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounting.unpaired import Lookups, Reach, Unpaired
 from twinstream.core.accounts import Hole
-from twinstream.core.arrivals.retries import NotAgreed
+from twinstream.core.arrivals.replays import NotAgreed
 from twinstream.core.diagnosis.findings import Finding, Kind
 from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, ROUTE, TIMESTAMP_MS, Event, Exact, Side

@@ -50,7 +50,7 @@ be judged: it counts as an event, and is a hole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ from twinstream.core.arrivals.attempts import Attempt, MicroBatch, Query
 from twinstream.core.arrivals.leaders import HASH_BYTES, CloseTo
 from twinstream.core.arrivals.replays_state import query_state, restored_query
 from twinstream.core.events import Close, PartitionOffset, Side
+from twinstream.core.proofs import MicroBatchId, Starts
 
 ROWS_LIMIT = 4_000_000
 """Rows of a side that are remembered beyond the horizon of the active query: some 400 MB."""
@@ -67,13 +68,19 @@ _BEFORE = b"before"
 """The salt that gives an event before the start another hash than an equal one behind it."""
 
 
-class Closed(NamedTuple):
-    """A batch that was closed; `hole` if its attempts do not agree, from its `starts` on."""
+class NotAgreed(NamedTuple):
+    """A hole in the replays of a side, and for a closed batch its `starts`, where the hole begins."""
 
-    query: str
-    batch: int
-    hole: Hole | None
-    starts: Mapping[int, int]
+    hole: Hole
+    starts: Starts
+    batch: MicroBatchId | None = None
+
+
+class Closed(NamedTuple):
+    """The batches whose attempts agree, and the holes."""
+
+    agreed: list[MicroBatchId]
+    holes: list[NotAgreed]
 
 
 class Alike(NamedTuple):
@@ -99,8 +106,7 @@ class Replays:
         self._queries: dict[str, Query] = {}
         self._expected: frozenset[int] = frozenset()
         self._rows = 0
-        self._closed: list[Closed] = []
-        self._holes: list[Hole] = []
+        self._closed = Closed([], [])
         self.unmarked = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
@@ -128,9 +134,7 @@ class Replays:
         if attempt.batch <= query.forgotten:
             self._miss(attempt, query, place)
             return True
-        form = blake2b(letter, digest_size=HASH_BYTES).digest()
-        near = None if alike is None else _near(alike)
-        return self._add(query, attempt, form, near, place, behind=True)
+        return self._add(query, attempt, letter, alike, place)
 
     def note_before(
         self,
@@ -146,9 +150,7 @@ class Replays:
         query = self._reach(attempt, partition)
         if attempt.batch > query.forgotten:
             salt = b"" if by_place else _BEFORE
-            form = blake2b(letter, digest_size=HASH_BYTES, salt=salt).digest()
-            near = None if alike is None else _near(alike, salt)
-            self._add(query, attempt, form, near, (partition, offset), behind=False)
+            self._add(query, attempt, letter, alike, (partition, offset), behind=False, salt=salt)
 
     def _reach(self, attempt: Attempt, partition: int) -> Query:
         """The query of an attempt; notes that a row of it was read in a partition."""
@@ -163,13 +165,17 @@ class Replays:
         self,
         query: Query,
         attempt: Attempt,
-        form: bytes,
-        near: CloseTo | None,
+        letter: bytes,
+        alike: Alike | None,
         place: PartitionOffset,
         *,
-        behind: bool,
+        behind: bool = True,
+        salt: bytes = b"",
     ) -> bool:
         """Add a row to its batch; returns whether it is new."""
+        form, near = _hashed(letter, salt), None
+        if alike is not None:
+            near = CloseTo(_hashed(alike.content, salt), alike.record, alike.close)
         number, partition = attempt.batch, place[0]
         batch = query.batches.get(number)
         if batch is None:
@@ -216,7 +222,7 @@ class Replays:
             f"{_at(place)}, when it was {query.newest - attempt.batch} batches further; no more than "
             f"{self._horizon} are remembered (duplicates.horizon), so what is a copy there is not known"
         )
-        self._holes.append(Hole(reason, self._side, *place))
+        self._closed.holes.append(NotAgreed(Hole(reason, self._side, *place), {}))
 
     # -- closing -------------------------------------------------------------------------------------------
 
@@ -249,15 +255,17 @@ class Replays:
 
     def _close(self, name: str, query: Query, number: int) -> None:
         """Close a batch, and decide whether it is a hole."""
-        batch, hole = query.open.pop(number), None
-        if not batch.agrees():
-            batch.refuted = True
-            reason = (
-                f"query {name} of the {_NAMES[self._side]} has written batch {number} several times, and not "
-                f"the same each time ({_at(batch.place)}): which of its rows count is not known"
-            )
-            hole = Hole(reason, self._side, *batch.place)
-        self._closed.append(Closed(name, number, hole, batch.starts))
+        batch, named = query.open.pop(number), (self._side, name, number)
+        if batch.agrees():
+            self._closed.agreed.append(named)
+            return
+        batch.refuted = True
+        reason = (
+            f"query {name} of the {_NAMES[self._side]} has written batch {number} several times, and not "
+            f"the same each time ({_at(batch.place)}): which of its rows count is not known"
+        )
+        hole = Hole(reason, self._side, *batch.place)
+        self._closed.holes.append(NotAgreed(hole, batch.starts, named))
 
     def _forget_old(self, name: str, query: Query) -> None:
         partitions = self._expected | query.front.keys()
@@ -285,10 +293,10 @@ class Replays:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def open(self) -> Iterator[tuple[str, int, Mapping[int, int]]]:
-        """Query and number of each open batch, and by partition its first offset."""
+    def open(self) -> Iterator[tuple[MicroBatchId, Starts]]:
+        """The open batches, each with its first offset by partition."""
         return (
-            (name, number, batch.starts)
+            ((self._side, name, number), batch.starts)
             for name, query in self._queries.items()
             for number, batch in query.open.items()
         )
@@ -303,15 +311,10 @@ class Replays:
                         "attempt has come to all of it yet"
                     )
 
-    def take_closed(self) -> list[Closed]:
-        """The batches that were closed since the last call."""
-        closed, self._closed = self._closed, []
+    def take_closed(self) -> Closed:
+        """The results of the batches that were closed since the last call, and the other holes since then."""
+        closed, self._closed = self._closed, Closed([], [])
         return closed
-
-    def take_holes(self) -> list[Hole]:
-        """The holes since the last call, without those of closed batches."""
-        holes, self._holes = self._holes, []
-        return holes
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -339,6 +342,5 @@ def _at(place: PartitionOffset) -> str:
     return f"partition {place[0]} offset {place[1]}"
 
 
-def _near(alike: Alike, salt: bytes = b"") -> CloseTo:
-    own = blake2b(alike.content, digest_size=HASH_BYTES, salt=salt).digest()
-    return CloseTo(own, alike.record, alike.close)
+def _hashed(data: bytes, salt: bytes) -> bytes:
+    return blake2b(data, digest_size=HASH_BYTES, salt=salt).digest()

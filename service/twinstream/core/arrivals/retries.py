@@ -6,23 +6,15 @@ See `replays` for the theory, and `core.proofs` for the differences that wait fo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
-from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Canonical, Close, Side
 from twinstream.core.order import BARRIER
-from twinstream.core.proofs import MicroBatchId, Needs, Proof, Starts, needs_of
-
-
-class NotAgreed(NamedTuple):
-    """A hole in the replays of a side: where it begins, and the batch if it was closed."""
-
-    hole: Hole
-    starts: Starts
-    batch: MicroBatchId | None = None
+from twinstream.core.proofs import Needs, Proof, needs_of
 
 
 class WrittenRow(NamedTuple):
@@ -47,12 +39,7 @@ class Retries:
 
     def needs(self, proof: Proof | None) -> Needs:
         """The open batches that a difference has to wait for. Complexity: O(b) in the open batches."""
-        return needs_of(proof, self._open())
-
-    def _open(self) -> Iterator[tuple[MicroBatchId, Starts]]:
-        for side in Side:
-            for name, number, starts in self.sides[side].open():
-                yield (side, name, number), starts
+        return needs_of(proof, chain.from_iterable(replays.open() for replays in self.sides))
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -86,18 +73,6 @@ class Retries:
             where = b" in %d" % run.partition if copied else b""
             alike = None if close is None else Alike(form[1] + where, form[3], close)
             yield WrittenRow(attempt, canonical(form[1]) + where, run.partition, offset, alike)
-
-    # -- closed batches ------------------------------------------------------------------------------------
-
-    def take_holes(self, side: Side) -> list[NotAgreed]:
-        """The holes in a side since the last call that do not come from closed batches."""
-        return [NotAgreed(hole, {}) for hole in self.sides[side].take_holes()]
-
-    def take_closed(self, side: Side) -> Iterator[tuple[MicroBatchId, NotAgreed | None]]:
-        """The batches of a side closed since the last call, each with its hole if its attempts disagree."""
-        for name, number, hole, starts in self.sides[side].take_closed():
-            batch = (side, name, number)
-            yield batch, None if hole is None else NotAgreed(hole, starts, batch)
 
     @property
     def unmarked(self) -> int:

@@ -35,8 +35,7 @@ class Told(Replays):
 
     def holes(self) -> list[str]:
         """Why something could not be judged, so far."""
-        found = [*self.take_holes(), *(closed.hole for closed in self.take_closed() if closed.hole)]
-        self.reasons += [hole.reason for hole in found]
+        self.reasons += [found.hole.reason for found in self.take_closed().holes]
         return self.reasons
 
 
@@ -78,9 +77,8 @@ def test_the_position_of_a_hole_is_that_of_what_the_retry_added() -> None:
     told = Told()
     told.new("1/e/0.0:abx 1/f/0.0:abya")
     told.end()
-    (closed,) = told.take_closed()
-    assert closed.hole is not None
-    assert closed.hole[1:] == (Side.RIGHT, 0, 6)
+    (found,) = told.take_closed().holes
+    assert found.hole[1:] == (Side.RIGHT, 0, 6)
 
 
 # -- what lies before the start ----------------------------------------------------------------------------
@@ -140,7 +138,7 @@ def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
     assert told.holes() == []
     told.looked(at_end=True)
     assert len(told.holes()) == 1
-    assert [batch[:2] for batch in told.open()] == [("q", 2)]
+    assert [batch for batch, _ in told.open()] == [(Side.RIGHT, "q", 2)]
 
 
 # -- the horizon -------------------------------------------------------------------------------------------
