@@ -19,11 +19,10 @@ Source: Kallas, Niksic, Stanford, Alur, "DiffStream" (OOPSLA 2020), section 3: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable
 from enum import IntEnum
-from itertools import repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, NewType, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, NewType
 
 
 class Side(IntEnum):
@@ -155,21 +154,3 @@ PartitionOffset = tuple[int, int]
 
 Close = Callable[[bytes, bytes], bool]
 """Where a tolerance is declared: decides whether two alike events are equal, by their records."""
-
-
-def events_of(
-    forms: Sequence[Form],
-    partition: int,
-    offsets: Sequence[int],
-    timestamps: Sequence[int],
-    read_at: float,
-    marks: Sequence[Any] | None = None,
-) -> Iterator[Event]:
-    """Join the columns of a run of records of one partition into events.
-
-    Complexity: about 30 ns an event.
-    """
-    marked = repeat(None) if marks is None else marks
-    return cast(
-        "Iterator[Event]", zip(forms, repeat(partition), offsets, timestamps, repeat(read_at), marked)
-    )

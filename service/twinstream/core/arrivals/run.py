@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from twinstream.core.arrivals.attempts import Attempt
-from twinstream.core.events import Event, Form, events_of
+from twinstream.core.events import Event, Form
 
 
 class Run(NamedTuple):
@@ -32,8 +32,10 @@ class Run(NamedTuple):
         return Run._make(columns)
 
     def events(self) -> Iterator[Event]:
-        """The records as events."""
-        return events_of(*self[:6])
+        """The records as events. Complexity: about 30 ns each."""
+        marks = repeat(None) if self.marks is None else self.marks
+        columns = (repeat(self.partition), self.offsets, self.timestamps_ms, repeat(self.read_at), marks)
+        return cast("Iterator[Event]", zip(self.forms, *columns, strict=False))
 
     def singly(self) -> Iterator[Run]:
         """Each of the records as a run of its own. Complexity: about 0.5 µs a record."""
