@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from loadtest.generated import PARTITIONS, START_MS, Stream
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.findings import Kind
 from twinstream.core.events import Side
 from twinstream.ports import Batch
-from twinstream.spec.decode.headers import Attempt
+from twinstream.spec.decode.headers import attempt_headers
 
 SPEC = """
 version: 1
@@ -123,7 +124,7 @@ def _written(
     if block % RETRIED == side * 3 and partition == block // RETRIED % PARTITIONS:
         attempts = [records[: len(records) // 2], records]
     for number, rows in enumerate(attempts):
-        marks = Attempt("query", block, "run", partition, number).headers
+        marks = attempt_headers(Attempt("query", block, "run", partition, number))
         first = offsets[partition]
         offsets[partition] += len(rows)
         times = [time_ms(block * BLOCK)] * len(rows)

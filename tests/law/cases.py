@@ -15,9 +15,9 @@ from tests.law.declarations import BARRIER, FEATURES, Declaration, Draw, declara
 from tests.law.prediction import predicted
 from tests.law.runs import PLAIN, Outcome, Plan, outcome, plans
 from tests.law.traces import Row, Trace, trace
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.errors import SpecError
-from twinstream.spec.decode.headers import Attempt
 
 PLANS = 8
 COPY_NAMED = "duplicate or extra"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.law.declarations import BARRIER, Declaration, Draw
 from tests.support.orders import dependent
-from twinstream.spec.decode.headers import Attempt
+from twinstream.core.arrivals.attempts import Attempt
 
 Event = dict[str, Any]
 Written = tuple[Event, Attempt | None]

@@ -27,11 +27,11 @@ from tests.support.retries import (
 )
 from tests.support.searching import examples
 from tests.support.streams import LEFT, RIGHT
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.arrivals.replays_state import merged
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import Attempt
 
 seeds = st.integers(0, 2**32)
 Batches = list[list[Value]]

@@ -16,8 +16,9 @@ import orjson
 
 from tests.simulation.numbers import same
 from tests.simulation.scheduler import Scheduler
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import Attempt, Headers, InputPosition
+from twinstream.spec.decode.headers import Headers, InputPosition, attempt_headers
 
 SAYS: dict[str, Any] = {
     "reference": {"topic": "r", "version": "1"},
@@ -54,7 +55,7 @@ class Written(NamedTuple):
         if isinstance(self.event, bytes):
             return ()
         attempt = Attempt("q", self.batch, self.execution, 0, 0)
-        return [InputPosition("in", 0, self.event["n"]).header, *attempt.headers]
+        return [InputPosition("in", 0, self.event["n"]).header, *attempt_headers(attempt)]
 
 
 def written(

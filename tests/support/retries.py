@@ -12,6 +12,7 @@ import orjson
 from tests.support.streams import spec
 from twinstream.adapters.memory import ManualClock
 from twinstream.checkpoints import format as checkpoint
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
@@ -22,7 +23,7 @@ from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
-from twinstream.spec.decode.headers import Attempt
+from twinstream.spec.decode.headers import attempt_headers
 
 Value = dict[str, Any]
 
@@ -105,7 +106,7 @@ class Reader:
                 [orjson.dumps(row.value) for row in run],
                 range(first, first + len(run)),
                 [0] * len(run),
-                [[] if row.attempt is None else row.attempt.headers for row in run],
+                [[] if row.attempt is None else attempt_headers(row.attempt) for row in run],
             )
         )
         check_accounts(self.comparison)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.halves import Divergence
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
@@ -19,7 +20,6 @@ from twinstream.core.state.snapshot import delta, snapshot
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
-from twinstream.spec.decode.headers import Attempt
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
 

@@ -12,8 +12,9 @@ from confluent_kafka import Producer
 from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.spec.decode.control import ControlRecord
-from twinstream.spec.decode.headers import Attempt, InputPosition
+from twinstream.spec.decode.headers import InputPosition
 
 INPUT, PARTITIONS, KEYS = "clicks", 2, 5
 HEAD = """

@@ -11,13 +11,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import overload
 
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import RefusedRecord
 from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
-from twinstream.spec.decode.headers import Attempt, Headers, attempt_of
+from twinstream.spec.decode.headers import Headers, attempt_of
 
 
 def attempts_of(

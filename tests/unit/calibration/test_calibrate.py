@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from tests.support.noise import calibrated, interleaved_anew, loosened, proposed, run_of, with_noise
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.offline.calibrate import Recording, calibrate, start_of
 from twinstream.ports import Line
-from twinstream.spec.decode.headers import Attempt
+from twinstream.spec.decode.headers import attempt_headers
 from twinstream.spec.load import loads
 
 HEAD = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\n"
@@ -300,7 +301,7 @@ def test_a_field_that_decides_is_never_left_out(tmp_path: Path) -> None:
 
 
 def line(side: Side, offset: int, value: Any, execution: str | None = None) -> Line:
-    headers = Attempt("q", offset // 100, execution, 0, 0).headers if execution else ()
+    headers = attempt_headers(Attempt("q", offset // 100, execution, 0, 0)) if execution else ()
     place = ("run", offset + 1, offset + 1)
     return Line(side, json.dumps(value).encode(), 0, offset, 0, *place, headers=headers)
 

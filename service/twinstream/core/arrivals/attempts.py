@@ -7,25 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple
 
 from twinstream.core.arrivals.leaders import COVERED, FULL, ROOM, CloseTo, Leaders
 from twinstream.core.events import PartitionOffset
 
 
-class Attempt(Protocol):
-    """The attempt that wrote a record; `twinstream.spec.decode.headers.Attempt` is one."""
+class Attempt(NamedTuple):
+    """The writer of a record: one attempt of one task of one execution of a micro-batch of a query."""
 
-    @property
-    def query(self) -> str: ...  # noqa: D102
-    @property
-    def batch(self) -> int: ...  # noqa: D102
-    @property
-    def execution(self) -> str: ...  # noqa: D102
-    @property
-    def task(self) -> int: ...  # noqa: D102
-    @property
-    def attempt(self) -> int: ...  # noqa: D102
+    query: str
+    batch: int
+    execution: str
+    task: int
+    attempt: int
 
 
 class Cell:

@@ -94,7 +94,7 @@ class Alike(NamedTuple):
 class Replays:
     """The batches of one side. `unmarked` counts the records that do not name their attempt.
 
-    >>> from twinstream.spec.decode.headers import Attempt
+    >>> from twinstream.core.arrivals.attempts import Attempt
     >>> replays = Replays(Side.RIGHT, horizon=10)
     >>> first, retry = Attempt("q", 7, "e", 0, 0), Attempt("q", 7, "e", 0, 1)
     >>> [replays.feed(attempt, b"x", 0, 0) for attempt in (first, first, retry, retry, retry)]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.errors import DecodeError
 from twinstream.spec.describe import trait
 
@@ -29,27 +30,6 @@ _NUMBER = "[0-9]{1,18}"
 _BATCH = re.compile(_NUMBER)
 _ATTEMPT = re.compile(rf"(?P<execution>[^/]+)/(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})")
 _INPUT = re.compile(rf"(?P<topic>.+):(?P<partition>{_NUMBER}):(?P<offset>{_NUMBER})")
-
-
-class Attempt(NamedTuple):
-    """The writer of a record: one attempt of one task of one execution of a micro-batch of a query.
-
-    >>> attempt_of([(QUERY, b"views"), (BATCH, b"7"), (ATTEMPT, b"9f2c/3.0")])
-    Attempt(query='views', batch=7, execution='9f2c', task=3, attempt=0)
-    """
-
-    query: str
-    batch: int
-    execution: str
-    task: int
-    attempt: int
-
-    @property
-    def headers(self) -> list[tuple[str, bytes]]:
-        """The headers that a sink writes with the record."""
-        attempt = f"{self.execution}/{self.task}.{self.attempt}"
-        texts = ((QUERY, self.query), (BATCH, str(self.batch)), (ATTEMPT, attempt))
-        return [(name, text.encode()) for name, text in texts]
 
 
 class InputPosition(NamedTuple):
@@ -69,8 +49,19 @@ class InputPosition(NamedTuple):
         return INPUT, f"{self.topic}:{self.partition}:{self.offset}".encode()
 
 
+def attempt_headers(attempt: Attempt) -> list[tuple[str, bytes]]:
+    """The headers with which a sink names the attempt that writes a record."""
+    named = f"{attempt.execution}/{attempt.task}.{attempt.attempt}"
+    texts = ((QUERY, attempt.query), (BATCH, str(attempt.batch)), (ATTEMPT, named))
+    return [(name, text.encode()) for name, text in texts]
+
+
 def attempt_of(headers: Headers) -> Attempt | None:
-    """The attempt that wrote a record; None if it has none of the three headers. Raises DecodeError."""
+    """The attempt that wrote a record; None if it has none of the three headers. Raises DecodeError.
+
+    >>> attempt_of([(QUERY, b"views"), (BATCH, b"7"), (ATTEMPT, b"9f2c/3.0")])
+    Attempt(query='views', batch=7, execution='9f2c', task=3, attempt=0)
+    """
     marks = [_value(headers, name) for name in (QUERY, BATCH, ATTEMPT)]
     if marks == [None, None, None]:
         return None
