@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
+from twinstream.adapters.kafka.client import Properties, admin_client, config_of, reason_of
 from twinstream.errors import SettingsError, SourceError
 from twinstream.spec.drills import TOPICS, DrillRecord
 
@@ -32,17 +33,12 @@ OnDelivery = Callable[[KafkaError | None, Message], None]
 class DrillTopics:
     """The topics of drills on some brokers. `properties` are librdkafka's."""
 
-    def __init__(self, brokers: str, properties: Mapping[str, str | int | bool]) -> None:
-        self._brokers = brokers
-        self._config: dict[str, str | int | float | bool] = {
-            "log_level": 0,
-            **properties,
-            "bootstrap.servers": brokers,
-        }
+    def __init__(self, brokers: str, properties: Properties) -> None:
+        self._brokers, self._properties = brokers, properties
         try:
-            self._admin = AdminClient(self._config)
+            self._admin = admin_client(brokers, properties)
         except KafkaException as error:
-            raise SettingsError(f"kafka settings: {error.args[0].str()}") from None
+            raise SettingsError(f"kafka settings: {reason_of(error)}") from None
 
     def create(self, partitions: Mapping[str, int], span_ms: int) -> None:
         """Create topics for records up to `span_ms` old. Raises SettingsError and SourceError."""
@@ -60,13 +56,13 @@ class DrillTopics:
                 raise self._refused(f"topic {name} cannot be created", error) from None
 
     def _refused(self, what: str, error: KafkaException) -> SettingsError | SourceError:
-        reason: KafkaError = error.args[0]
-        if reason.code() in _FORBIDDEN:
+        sentence = f"kafka at {self._brokers}: {what}: {reason_of(error)}"
+        if error.args[0].code() in _FORBIDDEN:
             return SettingsError(
-                f"kafka at {self._brokers}: {what}: {reason.str()}; let this user create, write, read and "
-                f"delete topics whose names begin with {TOPICS}, or name other brokers in --shadow-config"
+                f"{sentence}; let this user create, write, read and delete topics whose names begin with "
+                f"{TOPICS}, or name other brokers in --shadow-config"
             )
-        return SourceError(f"kafka at {self._brokers}: {what}: {reason.str()}")
+        return SourceError(sentence)
 
     def write(self, records: Iterable[tuple[str, DrillRecord]], mark: int | None = None) -> float:
         """Write records, each to its topic, in this order; return when Kafka has them all.
@@ -74,7 +70,8 @@ class DrillTopics:
         Returns the monotonic time at which Kafka had the record numbered `mark`, or all. Raises SettingsError
         and SourceError.
         """
-        producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 5})
+        config = config_of(self._brokers, self._properties)
+        producer = Producer({**config, "enable.idempotence": True, "linger.ms": 5})
         failed: list[KafkaError] = []
         marked: list[float] = []
 
@@ -119,8 +116,7 @@ class DrillTopics:
         try:
             topics = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         except KafkaException as error:
-            reason = error.args[0].str()
-            raise SourceError(f"kafka at {self._brokers} does not answer: {reason}") from None
+            raise SourceError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
         return sorted(name for name in topics if name.startswith(TOPICS))
 
     def remove(self, topics: Sequence[str], groups: Sequence[str]) -> list[str]:
@@ -150,5 +146,5 @@ def _outcome(done: object, absent: int) -> str | None:
     try:
         done.result()  # type: ignore[attr-defined]
     except KafkaException as error:
-        return None if error.args[0].code() == absent else str(error.args[0].str())
+        return None if error.args[0].code() == absent else reason_of(error)
     return None

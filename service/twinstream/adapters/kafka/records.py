@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from twinstream.adapters.kafka.client import Properties, reason_of
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 
@@ -23,7 +24,7 @@ FORWARD = 1000
 """Up to so many records are read and skipped rather than seeking past them."""
 SILENCE_SECONDS = 10.0
 METADATA_SECONDS = 2.0
-_DEFAULTS: dict[str, str | int | bool] = {
+_DEFAULTS: Properties = {
     "group.id": "twinstream.replay",
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
@@ -53,7 +54,7 @@ def know(consumer: Consumer, topic: str, seconds: float = METADATA_SECONDS) -> N
 def records_at(
     brokers: str,
     places: Iterable[tuple[str, int, int]],
-    properties: Mapping[str, str | int | bool],
+    properties: Properties,
     read: Callable[[Message], bytes | None] = Message.value,
 ) -> dict[tuple[str, int, int], FoundRecord]:
     """The records at some places (topic, partition, offset), without those that no longer exist.
@@ -66,7 +67,7 @@ def records_at(
     try:
         consumer = Consumer({**_DEFAULTS, **properties, "bootstrap.servers": brokers})
     except KafkaException as error:
-        raise SourceError(f"kafka settings: {error.args[0].str()}") from None
+        raise SourceError(f"kafka settings: {reason_of(error)}") from None
     found: dict[tuple[str, int, int], FoundRecord] = {}
     try:
         for (topic, partition), offsets in wanted.items():
@@ -123,7 +124,7 @@ def _check(error: KafkaError) -> None:
         raise SourceError(f"Kafka cannot be read: {error.str()}")
 
 
-_SPARING: dict[str, str | int | bool] = {
+_SPARING: Properties = {
     "fetch.message.max.bytes": 65_536,
     "fetch.queue.backoff.ms": 10,
     "log_level": 0,
@@ -138,7 +139,7 @@ class KafkaRecall:
     def __init__(
         self,
         topics: Mapping[Side, str],
-        config: Mapping[str, str | int | bool],
+        config: Properties,
         read: Callable[[Message], bytes | None],
     ) -> None:
         self._topics, self._config, self._read = dict(topics), {**config, **_SPARING}, read

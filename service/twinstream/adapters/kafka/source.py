@@ -28,6 +28,7 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from twinstream.adapters.kafka.client import Properties, reason_of
 from twinstream.adapters.kafka.records import KafkaRecall, know
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
@@ -44,7 +45,7 @@ _NO_GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATI
 METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
 """A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s is down."""
-_DEFAULTS: dict[str, str | int | bool] = {
+_DEFAULTS: Properties = {
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -97,7 +98,7 @@ class KafkaSource:
         brokers: str,
         name: str,
         topics: Mapping[Side, str],
-        properties: Mapping[str, str | int | bool],
+        properties: Properties,
         read: ValueOf = Message.value,
         *,
         headers: bool = False,
@@ -216,7 +217,7 @@ class KafkaSource:
 class _TopicReader:
     """One side: a consumer with hand-assigned positions."""
 
-    def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool], take: Take) -> None:
+    def __init__(self, side: Side, topic: str, config: Properties, take: Take) -> None:
         self._side, self._topic, self._take = side, topic, take
         self._group = config["group.id"]
         self._link = _Link(str(config["bootstrap.servers"]))
@@ -224,7 +225,7 @@ class _TopicReader:
             callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
             self._consumer = Consumer({**config, **callbacks, "logger": _quiet_logger()})
         except KafkaException as error:
-            raise SourceError(f"kafka settings: {error.args[0].str()}") from None
+            raise SourceError(f"kafka settings: {reason_of(error)}") from None
         self._partitions: list[int] = []
         self._next: dict[int, int] = {}
         self._ended_at: dict[int, int] = {}
@@ -258,9 +259,7 @@ class _TopicReader:
         except KafkaException as error:
             if error.args[0].code() in _NO_GROUP:
                 return {}
-            raise SourceError(
-                f"kafka does not answer for group {self._group}: {error.args[0].str()}"
-            ) from error
+            raise SourceError(f"kafka does not answer for group {self._group}: {reason_of(error)}") from error
         return {
             place.partition: Mark(place.offset, place.metadata or "")
             for place in found
@@ -356,7 +355,7 @@ class _ControlReader:
     when it was told to follow have been handed over.
     """
 
-    def __init__(self, topic: str, config: Mapping[str, str | int | bool]) -> None:
+    def __init__(self, topic: str, config: Properties) -> None:
         self._topic = topic
         self._config = {
             **config,

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from functools import cached_property
 from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from twinstream.adapters.kafka.client import Properties, admin_client, cleanup_policy, reason_of
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Control, Topic, TopicsLook
@@ -35,7 +33,6 @@ TIMEOUT_SECONDS = 3.0
 """Shorter than the silence after which a status is stale: at the start everything waits for it."""
 DESCRIBE_SECONDS = 5.0
 """For a person who waits for the answer."""
-_CLEANUP = "cleanup.policy"
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
 _SPECS: tuple[OffsetSpec, ...] = (
@@ -54,32 +51,33 @@ class TopicsAdmin:
     """
 
     def __init__(
-        self,
-        topics: Mapping[Side, str],
-        brokers: str,
-        properties: Mapping[str, str | int | bool],
-        control: str | None = None,
+        self, topics: Mapping[Side, str], brokers: str, properties: Properties, control: str | None = None
     ) -> None:
         self._topics, self._control = topics, control
+        self._brokers, self._properties = brokers, properties
         self.control: Control | None = None
-        # The client writes to standard error by itself; the exceptions hold what matters.
-        self._config: dict[str, str | int | float | bool] = {
-            "log_level": 0,
-            **properties,
-            "bootstrap.servers": brokers,
-        }
-        self._client: AdminClient | None = None
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        try:
+            return admin_client(self._brokers, self._properties)
+        except KafkaException as error:
+            raise SourceError(f"kafka settings: {reason_of(error)}") from None
 
     def look(self) -> TopicsSeen:
         """Both topics as they are, None for a missing one. Raises SourceError."""
-        client, described = self._connected(), self._described()
-        self.control = self._found_control(client, described)
-        return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
+        described = self._described()
+        self.control = self._found_control(described)
+        return {side: self._topic(name, described[name]) for side, name in self._topics.items()}
 
     def is_as(self, look: TopicsSeen) -> bool:
         """Whether all topics have the ids and partitions of an earlier look. Raises SourceError."""
         described = self._described()
-        return self._control_is_as_before(described) and all(
+        control, before = self._partitions_of_control(described), self.control
+        same = (
+            control is None or before is None or control == (before.topic.partitions if before.topic else 0)
+        )
+        return same and all(
             topic is not None
             and (found := self._found(name, described[name])) is not None
             and str(found.topic_id) == topic.id
@@ -89,14 +87,14 @@ class TopicsAdmin:
 
     def _described(self) -> dict[str, Future[Any]]:
         names = TopicCollection([*self._topics.values(), *filter(None, [self._control])])
-        return self._connected().describe_topics(names, request_timeout=TIMEOUT_SECONDS)
+        return self._client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
 
     def offsets_at(self, side: Side, topic: Topic, timestamp_ms: int) -> dict[int, int]:
         """By partition, the first record from that time on; else the end. Raises SourceError."""
         name = self._topics[side]
         places = [TopicPartition(name, partition) for partition in topic.first]
         spec = OffsetSpec.for_timestamp(timestamp_ms)
-        asked = self._connected().list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
+        asked = self._client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
         try:
             found = {place.partition: future.result().offset for place, future in asked.items()}
         except KafkaException as error:
@@ -106,17 +104,8 @@ class TopicsAdmin:
             for partition, offset in sorted(found.items())
         }
 
-    def _connected(self) -> AdminClient:
-        if self._client is None:
-            try:
-                self._client = AdminClient(self._config)
-            except KafkaException as error:
-                raise SourceError(f"kafka settings: {error.args[0].str()}") from None
-        return self._client
-
     def _silent(self, name: str, error: KafkaException) -> SourceError:
-        brokers = self._config["bootstrap.servers"]
-        return SourceError(f"kafka at {brokers} does not answer for topic {name}: {error.args[0].str()}")
+        return SourceError(f"kafka at {self._brokers} does not answer for topic {name}: {reason_of(error)}")
 
     def _found(self, name: str, described: Future[Any]) -> Any:
         """A topic as Kafka describes it; None for a missing one. Raises SourceError."""
@@ -127,37 +116,32 @@ class TopicsAdmin:
                 return None
             raise self._silent(name, error) from None
 
-    def _found_control(self, client: AdminClient, described: Mapping[str, Future[Any]]) -> Control | None:
+    def _found_control(self, described: Mapping[str, Future[Any]]) -> Control | None:
+        partitions = self._partitions_of_control(described)
+        if self._control is None or partitions is None:
+            return None
+        return Control(BareTopic(partitions, self._policy(self._control)) if partitions else None)
+
+    def _partitions_of_control(self, described: Mapping[str, Future[Any]]) -> int | None:
+        """Those of the control topic, 0 for a missing one; None if there is none, or Kafka does not say."""
         if self._control is None:
             return None
         try:
             topic = self._found(self._control, described[self._control])
         except SourceError:
             return None  # Nothing that is compared depends on whether this topic may be described.
-        if topic is None:
-            return Control(None)
-        return Control(BareTopic(len(topic.partitions), _policy(client, self._control)))
+        return 0 if topic is None else len(topic.partitions)
 
-    def _control_is_as_before(self, described: Mapping[str, Future[Any]]) -> bool:
-        if self._control is None or self.control is None:
-            return True
-        try:
-            topic = self._found(self._control, described[self._control])
-        except SourceError:
-            return True
-        before = self.control.topic
-        return (topic and len(topic.partitions)) == (before and before.partitions)
-
-    def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
+    def _topic(self, name: str, described: Future[Any]) -> Topic | None:
         topic = self._found(name, described)
         if topic is None:
             return None
         places = [TopicPartition(name, partition.id) for partition in topic.partitions]
         asked = [
-            client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
+            self._client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
             for spec in _SPECS
         ]
-        policy = _policy(client, name)
+        policy = self._policy(name)
         try:
             first, last, oldest = (
                 {place.partition: future.result() for place, future in each.items()} for each in asked
@@ -172,15 +156,12 @@ class TopicsAdmin:
             policy,
         )
 
-
-def _policy(client: AdminClient, name: str) -> str | None:
-    """How the topic is cleaned; None if unknown, since it takes a permission of its own to ask."""
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-    (future,) = client.describe_configs([resource], request_timeout=TIMEOUT_SECONDS).values()
-    try:
-        return str(future.result()[_CLEANUP].value)
-    except KafkaException:
-        return None
+    def _policy(self, name: str) -> str | None:
+        """How the topic is cleaned; None if unknown, since it takes a permission of its own to ask."""
+        try:
+            return cleanup_policy(self._client, name, TIMEOUT_SECONDS)
+        except KafkaException:
+            return None
 
 
 class TopicWatch:
@@ -240,24 +221,18 @@ class TopicWatch:
         self._wake.set()
 
 
-def describe(
-    brokers: str, names: Iterable[str], properties: Mapping[str, str | int | bool]
-) -> dict[str, BareTopic | None]:
-    """The topics with some names, None for one that is missing. `properties` are librdkafka's.
+def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict[str, BareTopic | None]:
+    """The topics with some names, None for one that is missing.
 
     Raises SourceError if Kafka does not answer in `DESCRIBE_SECONDS`, or refuses.
     """
+    topics: dict[str, BareTopic | None] = dict.fromkeys(names)
     try:
-        # The client writes to standard error by itself; the exceptions hold what matters.
-        client = AdminClient({"log_level": 0, **properties, "bootstrap.servers": brokers})
+        client = admin_client(brokers, properties)
         found = client.list_topics(timeout=DESCRIBE_SECONDS).topics
-        return {name: _bare(client, name, len(found[name].partitions)) if name in found else None
-                for name in names}  # fmt: skip
+        for name in topics.keys() & found.keys():
+            policy = cleanup_policy(client, name, DESCRIBE_SECONDS)
+            topics[name] = BareTopic(len(found[name].partitions), policy)
     except KafkaException as error:
-        raise SourceError(f"kafka at {brokers} does not answer: {error.args[0].str()}") from None
-
-
-def _bare(client: AdminClient, name: str, partitions: int) -> BareTopic:
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-    (future,) = client.describe_configs([resource], request_timeout=DESCRIBE_SECONDS).values()
-    return BareTopic(partitions, future.result()[_CLEANUP].value)
+        raise SourceError(f"kafka at {brokers} does not answer: {reason_of(error)}") from None
+    return topics
