@@ -315,19 +315,16 @@ class ComparisonRun:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])
         intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
-        self.topics.restore(state.get("topics", []))
-        if "starts" in state:
-            self._starts = {side: dict(state["starts"][side]) for side in Side}
-        known = state.get("compared_from") or (state.get("starts") if intake.cut is None else None)
-        intake.compared_from = {side: dict(known[side]) if known else {} for side in Side}
-        if state.get("rereading"):
+        self.topics.restore(state["topics"])
+        self._starts = {side: dict(state["starts"][side]) for side in Side}
+        intake.compared_from = {side: dict(state["compared_from"][side]) for side in Side}
+        if state["rereading"]:
             self._rereading = Rereading.of(state["rereading"])
             self.situation.rereading = self._rereading.sentence(intake.positions)
-        self.control.position = state.get("control")
+        self.control.position = state["control"]
         if self.input_cut is not None:
             self.input_cut.restore(state["start"])
-        if state.get("seen"):
-            intake.seen.restore(state["seen"])
+        intake.seen.restore(state["seen"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

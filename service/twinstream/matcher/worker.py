@@ -57,6 +57,9 @@ RETRY_SECONDS = 1.0
 
 STANDBY = "another process owns this comparison; this one stands by"
 TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
+EARLIER = (
+    "the stored state is of an earlier version, without {lacking}: remove the comparison's keys to begin anew"
+)
 
 log = structlog.get_logger()
 
@@ -371,11 +374,13 @@ class Worker:
             run.topic_monitor.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
             return
+        if lacking := self._head().keys() - head.keys():
+            raise CheckpointError(EARLIER.format(lacking=", ".join(sorted(lacking))))
         base, *deltas = map(checkpoint.decode, stored.bodies)
         run.restore(head, merged(base, deltas))
         self._schedule.resume()
         run.recall_rest(past)
-        self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
+        self._reports.resume(stored.divergences, head["first_seen"], head["doubted"])
         self._side_inputs.log(run.topic_monitor.begin(topics, self.intake.positions))
 
     def _begin_at(self, resets: Resets) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource, MemoryStore
+from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
@@ -251,6 +252,20 @@ def test_topics_that_have_lost_their_beginnings_are_no_safe_start(bench: Bench) 
 def test_a_damaged_checkpoint_is_refused_by_name(bench: Bench) -> None:
     bench.storage.stored = Stored(1, b"garbage", (b"garbage",), {})
     with pytest.raises(CheckpointError, match="not a Twinstream checkpoint"):
+        bench.worker().start()
+
+
+def test_state_of_an_earlier_version_is_refused_by_what_it_lacks(bench: Bench) -> None:
+    bench.write_both(*EVENTS)
+    bench.run()
+    stored = bench.storage.stored
+    head = checkpoint.decode(stored.head)
+    del head["compared_from"], head["seen"]
+    bench.storage.stored = stored._replace(head=checkpoint.encode(head))
+    bench.storage.lease = None
+    with pytest.raises(
+        CheckpointError, match="earlier version, without compared_from, seen: remove the comp"
+    ):
         bench.worker().start()
 
 

@@ -45,14 +45,3 @@ def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
     assert one["fields"]["event"].keys() == other["fields"]["event"].keys()
     assert one["fields"]["event"]["k"] != other["fields"]["event"]["k"]
     assert not set(one["keys"]) & set(other["keys"])
-
-
-def test_a_checkpoint_of_a_version_that_did_not_look_is_read(bench: Bench) -> None:
-    bench.write_both(*EVENTS)
-    bench.run(bench.started())
-    head = checkpoint.decode(bench.storage.stored.head)
-    del head["seen"]
-    bench.storage.stored = bench.storage.stored._replace(head=checkpoint.encode(head))
-    bench.write_both(("b", 1))
-    status = bench.run(bench.restarted())
-    assert (status.matched, status.coverage.events) == (31, 2)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
 import pytest
 
 from tests.support.workers import SPEC, Bench
-from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 
@@ -62,28 +58,3 @@ def test_all_is_compared_from_behind_the_last_record_before_the_start(crash: boo
         bench.restarted()
     status = bench.settled()
     assert (status.matched, reach(status)) == (2, [(2, 4), (1, 3)])
-
-
-def rewritten(bench: Bench, **changes: Any) -> None:
-    """Let what is stored be as an older version has written it: None takes a member of the head away."""
-    stored = bench.storage.stored
-    head = {**checkpoint.decode(stored.head), **changes}
-    encoded = checkpoint.encode({name: value for name, value in head.items() if value is not None})
-    bodies = [
-        checkpoint.encode({**checkpoint.decode(body), "trial": {"state": {}}}) for body in stored.bodies
-    ]
-    bench.storage.stored = stored._replace(head=encoded, bodies=tuple(bodies))
-
-
-@pytest.mark.parametrize(("spec", "begin"), [(SPEC, 0), (EVENT_TIME, None)])
-def test_state_of_a_version_that_kept_a_trial_in_it_is_taken_up(spec: str, begin: int | None) -> None:
-    bench = Bench(spec=spec)
-    bench.write_both((1, 200), (1, 201))
-    bench.settled()
-    rewritten(
-        bench, compared_from=None, trial={"digest": "7a", "ended": None, "last": None, "state": {"a": 1}}
-    )
-    bench.write_both((1, 202))
-    status = bench.settled(bench.restarted())
-    assert (status.verdict, status.matched, reach(status)) == ("EQUIVALENT", 3, [(begin, 3), (begin, 3)])
-    assert orjson.loads(status.model_dump_json())["trial_of"] is None
