@@ -50,6 +50,12 @@ def owner(join: Join) -> Party:
     return owner
 
 
+@pytest.fixture
+def other(join: Join) -> Party:
+    """Another process."""
+    return join("other")
+
+
 def bulletin(party: Party) -> bytes | None:
     heard = party.relay.heard()
     return None if heard is None else heard.bulletin
@@ -66,8 +72,7 @@ def test_an_owner_is_told_the_time_of_day(owner: Party) -> None:
     assert before <= then
 
 
-def test_a_bulletin_is_read_with_the_time_and_the_token_of_its_owner(owner: Party, join: Join) -> None:
-    other = join("other")
+def test_a_bulletin_is_read_with_the_time_and_the_token_of_its_owner(owner: Party, other: Party) -> None:
     assert other.relay.heard() is None
     stamp = owner.relay.time()
     owner.relay.tell(b'{"n": "\n\x00\xff"}')
@@ -80,8 +85,7 @@ def test_a_bulletin_is_read_with_the_time_and_the_token_of_its_owner(owner: Part
     assert bulletin(other) == b"second"
 
 
-def test_a_bulletin_counts_as_long_as_its_owner_holds_the_lease(owner: Party, join: Join) -> None:
-    other = join("other")
+def test_a_bulletin_counts_as_long_as_its_owner_holds_the_lease(owner: Party, other: Party) -> None:
     owner.relay.tell(b"before")
     owner.store.release()
     owner.relay.tell(b"silent")
@@ -93,9 +97,9 @@ def test_a_bulletin_counts_as_long_as_its_owner_holds_the_lease(owner: Party, jo
 
 
 def test_a_bulletin_of_one_that_was_replaced_is_neither_taken_nor_handed_out(
-    owner: Party, join: Join
+    owner: Party, other: Party, join: Join
 ) -> None:
-    second, other = join("second"), join("other")
+    second = join("second")
     owner.relay.tell(b"first")
     owner.store.release()
     second.store.acquire()
@@ -107,8 +111,7 @@ def test_a_bulletin_of_one_that_was_replaced_is_neither_taken_nor_handed_out(
     assert bulletin(other) == b"second"
 
 
-def test_one_that_stands_by_tells_nothing(owner: Party, join: Join) -> None:
-    other = join("other")
+def test_one_that_stands_by_tells_nothing(owner: Party, other: Party) -> None:
     other.relay.tell(b"mine")
     owner.store.release()
     other.relay.tell(b"mine")
@@ -126,23 +129,18 @@ def test_what_is_told_leaves_what_was_saved_as_it_is(owner: Party, join: Join) -
 # -- resets ------------------------------------------------------------------------------------------------
 
 
-def test_the_owner_takes_a_request_once_and_nobody_else_does(owner: Party, join: Join) -> None:
-    other = join("other")
+def test_the_owner_takes_a_request_once_and_nobody_else_does(owner: Party, other: Party) -> None:
     assert owner.relay.take() is None
     ticket = other.relay.ask(b"begin\nanew")
     assert other.relay.take() is None
     assert (owner.relay.take(), owner.relay.take()) == ((ticket, b"begin\nanew"), None)
 
 
-def test_an_owner_whose_lease_has_ended_takes_nothing(owner: Party) -> None:
-    assert owner.relay.ask(b"begin")
-    owner.store.release()
-    assert owner.relay.take() is None
-
-
-def test_there_is_one_request_at_a_time(owner: Party) -> None:
+def test_there_is_one_request_at_a_time_and_whoever_has_no_lease_takes_none(owner: Party) -> None:
     assert owner.relay.ask(b"one")
     assert owner.relay.ask(b"two") is None
+    owner.store.release()
+    assert owner.relay.take() is None
 
 
 def test_a_request_is_withdrawn_only_while_it_waits(owner: Party) -> None:
@@ -171,9 +169,8 @@ def test_a_request_lasts_for_as_long_as_its_outcome_is_looked_for(
 
 
 def test_an_outcome_is_found_by_its_ticket_and_is_not_that_of_the_same_request_made_again(
-    owner: Party, join: Join
+    owner: Party, other: Party
 ) -> None:
-    other = join("other")
     first = other.relay.ask(b"one")
     assert first is not None
     assert other.relay.answered(first) is None

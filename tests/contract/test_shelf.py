@@ -34,6 +34,7 @@ def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: OpenShel
 def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: OpenShelf) -> None:
     one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
     assert one.acquire()
+    assert not other.acquire()
     one.save(Checkpoint(1, None, b"head", b"body", {}))
     other.seize()
     with pytest.raises(Fenced):
@@ -58,16 +59,6 @@ def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: OpenShelf)
     found = [shelf.store(place) for place in places]
     assert [store.load().sequence for store in found] == [1, 2, 3, 4]
     for store in found:
-        store.close()
-
-
-def test_two_owners_of_a_shard_exclude_each_other(open_shelf: OpenShelf) -> None:
-    one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
-    assert one.acquire()
-    assert not other.acquire()
-    one.release()
-    assert other.acquire()
-    for store in (one, other):
         store.close()
 
 

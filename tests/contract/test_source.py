@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
-from deploy.embedded.kafka import Kafka
+from tests.contract.conftest import Make, OpenSource
 from tests.support.stack import MakeTopic
-from tests.support.topics import KafkaTopics
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, gathered
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Recalling, Source
@@ -29,62 +27,10 @@ PARTITIONS = 2
 HEADERS = [("a", b"1"), ("b", None)]
 
 
-@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
-def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    source, write = _memory() if request.param == "memory" else _kafka(request)
-    yield source, write
-    source.close()
-
-
-def _memory() -> Opened:
-    source = MemorySource(PARTITIONS)
-    return source, source.append
-
-
-def _kafka(request: pytest.FixtureRequest) -> Opened:
-    on_kafka = OnKafka(request.getfixturevalue("kafka"), request.getfixturevalue("topic"), PARTITIONS)
-
-    def write(side: Side, partition: int, record: bytes | None, timestamp_ms: int) -> None:
-        on_kafka.write(record, side=side, partition=partition, timestamp=timestamp_ms)
-
-    return on_kafka.source(), write
-
-
-class OnKafka:
-    """Two new topics on real Kafka, a producer, and sources on them."""
-
-    def __init__(self, kafka: Kafka, make: MakeTopic, partitions: int, **config: Any) -> None:
-        self._brokers, self.opened = kafka.brokers, list[KafkaSource]()
-        self.topics = {side: make(partitions=partitions) for side in Side}
-        self.hand = KafkaTopics(kafka.brokers, self.topics)
-        self.producer = Producer({"bootstrap.servers": kafka.brokers, **config})
-
-    def write(self, *records: bytes | None, side: Side = Side.LEFT, **more: Any) -> None:
-        """Records for one side, the reference if it is not said."""
-        for record in records:
-            self.producer.produce(self.topics[side], record, **more)
-        self.producer.flush()
-
-    def source(self, settings: dict[str, str | int | bool] | None = None, **more: Any) -> KafkaSource:
-        self.opened.append(KafkaSource(self._brokers, "contract", self.topics, settings or {}, **more))
-        return self.opened[-1]
-
-
 @pytest.fixture
-def on_kafka(kafka: Kafka, topic: MakeTopic) -> Iterator[Callable[..., OnKafka]]:
-    """Makes topics of so many partitions, and closes all sources on them; `config` is the producer's."""
-    made: list[OnKafka] = []
-
-    def make(partitions: int = 1, **config: Any) -> OnKafka:
-        made.append(OnKafka(kafka, topic, partitions, **config))
-        return made[-1]
-
-    yield make
-    for source in [source for one in made for source in one.opened]:
-        source.close()
-
-
-Make = Callable[..., OnKafka]
+def opened(open_source: OpenSource) -> Opened:
+    source, topics, _ = open_source(PARTITIONS)
+    return source, topics.append
 
 
 @pytest.mark.requires_kafka
@@ -152,14 +98,11 @@ def _begin(source: Source) -> None:
 
 
 def _read(source: Source, side: Side, count: int) -> list[Batch]:
-    batches: list[Batch] = []
-
-    def enough() -> bool:
-        batches.extend(item for item in source.poll(side, 0.1) if isinstance(item, Batch))
-        return sum(len(batch.records) for batch in batches) >= count
-
-    eventually(enough, what=f"{count} records of {side.name}")
-    return batches
+    return gathered(
+        lambda: (item for item in source.poll(side, 0.1) if isinstance(item, Batch)),
+        lambda batches: sum(len(batch.records) for batch in batches) >= count,
+        what=f"{count} records of {side.name}",
+    )
 
 
 def test_every_partition_of_both_sides_begins_somewhere(opened: Opened) -> None:
@@ -241,15 +184,13 @@ def test_records_that_retention_took_are_a_gap_with_both_offsets(on_kafka: Make)
     made.hand.retain(Side.LEFT, 0, 6)
     source = made.source()
     source.assign({Side.LEFT: {0: 2}, Side.RIGHT: {0: 0}})
-    found = []
-
-    def read_on() -> bool:
-        found.extend(source.poll(Side.LEFT, 0.1))
-        return sum(isinstance(item, Batch) for item in found) > 0
-
-    eventually(read_on, what="records behind the gap")
-    assert found[0] == Gap(Side.LEFT, 0, 2, 6)
-    assert list(found[1].offsets) == [6, 7, 8, 9]
+    gap, *batches = gathered(
+        lambda: source.poll(Side.LEFT, 0.1),
+        lambda found: any(isinstance(item, Batch) for item in found),
+        what="records behind the gap",
+    )
+    assert gap == Gap(Side.LEFT, 0, 2, 6)
+    assert [list(item.offsets) for item in batches if isinstance(item, Batch)] == [[6, 7, 8, 9]]
 
 
 @pytest.mark.requires_kafka
@@ -262,15 +203,17 @@ def test_of_records_deleted_while_they_are_read_each_comes_or_is_in_a_gap_in_ord
     little = {"queued.min.messages": 100, "fetch.message.max.bytes": 2000}
     source = made.source(little if fetched_ahead == "little" else {})
     source.assign({Side.LEFT: {0: 0}, Side.RIGHT: {0: 0}})
-    found: list[Batch | Gap] = []
 
-    def reads_up_to(offset: int) -> bool:
-        found.extend(source.poll(Side.LEFT, 0.1))
-        return bool(found) and _ends(found[-1])[1] >= offset
+    def read_up_to(offset: int) -> list[Batch | Gap]:
+        return gathered(
+            lambda: source.poll(Side.LEFT, 0.1),
+            lambda found: found and _ends(found[-1])[1] >= offset,
+            what=f"all up to {offset}",
+        )
 
-    eventually(lambda: reads_up_to(1), what="the first records")
+    found = read_up_to(1)
     made.hand.retain(Side.LEFT, 0, 7000)
-    eventually(lambda: reads_up_to(8000), what="all that is left")
+    found += read_up_to(8000)
     ends = [0, *(end for _, end in map(_ends, found))]
     assert [start for start, _ in map(_ends, found)] == ends[:-1]
     gaps = [item for item in found if isinstance(item, Gap)]
@@ -371,8 +314,8 @@ def test_both_topics_are_known_before_any_of_them_is_assigned(
             super().assign(places)
 
     monkeypatch.setattr("twinstream.adapters.kafka.source.Consumer", Noting)
-    made = on_kafka(PARTITIONS)
-    source = made.source(control=topic())
+    made = on_kafka(PARTITIONS, topic())
+    source = made.source()
     _begin(source)
     source.follow(None)
     names = made.topics.values()

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import pytest
 
-from deploy.embedded.kafka import Kafka
-from tests.support.stack import MakeTopic
-from tests.support.topics import KafkaTopics
-from tests.support.waiting import eventually
-from twinstream.adapters.kafka.source import KafkaSource
+from tests.contract.conftest import Opened, OpenSource
+from tests.support.waiting import eventually, gathered
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Mark, Source, Topic
+from twinstream.ports import Batch, Gap, Mark, Topic
 
 
-class Opened(NamedTuple):
-    """A source, and who has both topics in hand."""
-
-    source: Source
-    topics: KafkaTopics | MemorySource
-
-
-@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
-def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    if request.param == "memory":
-        memory = MemorySource()
-        yield Opened(memory, memory)
-        return
-    kafka: Kafka = request.getfixturevalue("kafka")
-    make: MakeTopic = request.getfixturevalue("topic")
-    names = {side: make() for side in Side}
-    source = KafkaSource(kafka.brokers, "contract", names, {}, look_seconds=0.1)
-    yield Opened(source, KafkaTopics(kafka.brokers, names))
-    source.close()
+@pytest.fixture
+def opened(open_source: OpenSource) -> Opened:
+    return open_source(look_seconds=0.1)
 
 
 def _begun(opened: Opened) -> None:
@@ -71,8 +49,9 @@ def test_nothing_is_seen_before_the_topics_are_read(opened: Opened) -> None:
 
 
 def test_a_look_that_is_asked_for_comes_soon_and_without_a_change_has_the_same_topics(opened: Opened) -> None:
+    described = opened.source.topics()[Side.RIGHT]
     _begun(opened)
-    _seen(opened)
+    assert _seen(opened) == described
     before = opened.source.seen().topics
     for _ in range(3):
         _looked(opened)
@@ -90,12 +69,6 @@ def test_a_look_that_is_asked_for_sees_that_a_topic_was_created_anew_and_that_it
     opened.topics.delete(Side.RIGHT)
     _looked(opened)
     assert opened.source.seen().topics[Side.RIGHT] is None
-
-
-def test_a_topic_that_is_left_alone_stays_the_same(opened: Opened) -> None:
-    before = opened.source.topics()
-    _begun(opened)
-    assert _seen(opened) == before[Side.RIGHT]
 
 
 def test_a_topic_created_anew_is_another_one(opened: Opened) -> None:
@@ -121,15 +94,11 @@ def test_a_partition_that_was_added_is_seen_and_can_be_read_from_then_on(opened:
     eventually(lambda: _seen(opened).first.keys() == {0, 1}, what="it has two partitions")
     opened.source.extend(Side.RIGHT, 1, 0)
     opened.topics.append(Side.RIGHT, 0, b"old", 7)
-    found: set[tuple[int, bytes | None]] = set()
-
-    def both() -> bool:
-        for item in opened.source.poll(Side.RIGHT, 0.1):
-            assert isinstance(item, Batch)
-            found.update((item.partition, record) for record in item.records)
-        return found == {(0, b"old"), (1, b"new")}
-
-    eventually(both, what="both partitions are read")
+    found = gathered(
+        lambda: opened.source.poll(Side.RIGHT, 0.1), lambda found: len(found) == 2, what="both are read"
+    )
+    read = {(item.partition, *item.records) for item in found if isinstance(item, Batch)}
+    assert read == {(0, b"old"), (1, b"new")}
 
 
 def test_a_topic_that_becomes_compacted_is_seen_so(opened: Opened) -> None:
@@ -144,13 +113,11 @@ def test_a_topic_created_anew_and_shorter_is_a_gap_with_both_offsets(opened: Ope
     opened.source.assign({side: {0: 5 if side is Side.RIGHT else 0} for side in Side})
     opened.topics.create_anew(Side.RIGHT)
     opened.topics.append(Side.RIGHT, 0, b"new", 1)
-    found: list[Batch | Gap] = []
-
-    def read_on() -> bool:
-        found.extend(opened.source.poll(Side.RIGHT, 0.1))
-        return any(isinstance(item, Batch) for item in found)
-
-    eventually(read_on, what="records of the new topic", seconds=40)
+    found = gathered(
+        lambda: opened.source.poll(Side.RIGHT, 0.1),
+        lambda found: any(isinstance(item, Batch) for item in found),
+        what="records of the new topic",
+    )
     assert found[0] == Gap(Side.RIGHT, 0, 5, 0)
 
 

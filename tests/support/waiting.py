@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,3 +22,17 @@ def eventually(look: Callable[[], T], *, seconds: float = 60.0, what: str, every
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}; the last answer was {answer!r}")
         time.sleep(every_seconds)
+
+
+def gathered(
+    ask: Callable[[], Iterable[T]], enough: Callable[[list[T]], object], *, what: str, seconds: float = 60.0
+) -> list[T]:
+    """Ask again and again until all that came is enough; returns it."""
+    found: list[T] = []
+
+    def came() -> object:
+        found.extend(ask())
+        return enough(found)
+
+    eventually(came, what=what, seconds=seconds)
+    return found
