@@ -15,6 +15,7 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 
 from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
+from tests.support.stack import Closing
 from tests.support.waiting import eventually
 from twinstream.adapters.redis import connection as redis_connection
 from twinstream.adapters.redis import store as adapter
@@ -80,6 +81,28 @@ def owner(redis_url: str) -> Iterator[Open]:
     yield take
     for store in opened:
         store.close()
+
+
+@pytest.fixture
+def saved(owner: Open) -> Interrupted:
+    """The store of an owner that has saved once."""
+    store = owner("a")
+    store.save(FIRST)
+    return store
+
+
+@pytest.fixture
+def own_client(own_redis: RedisServer) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(own_redis.url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def own_store(own_redis: RedisServer, closing: Closing) -> RedisStore:
+    """The store of an owner on the server of this test."""
+    store = closing(RedisStore(own_redis.url, NAME, "a"))
+    assert store.acquire()
+    return store
 
 
 class Interrupted(RedisStore):
@@ -175,27 +198,23 @@ def test_an_owner_that_is_replaced_at_any_call_of_a_save_changes_nothing_any_mor
         assert left == [(old.load(), parts(client))]
 
 
-def test_a_body_is_cut_into_chunks_and_a_delta_adds_its_own(owner: Open, client: redis.Redis) -> None:
-    store = owner("a")
-    store.save(FIRST)
-    store.save(DELTA._replace(divergences={}))
+def test_a_body_is_cut_into_chunks_and_a_delta_adds_its_own(saved: Interrupted, client: redis.Redis) -> None:
+    saved.save(DELTA._replace(divergences={}))
     chunks = [f"twinstream:{{{NAME}}}:chunk:1.{save}.{n}".encode() for save in (1, 2) for n in range(3)]
     assert {key for key in parts(client) if b":chunk:" in key} == set(chunks)
     assert [client.strlen(key) for key in chunks] == [100, 100, 50] * 2
 
 
 def test_many_small_keys_of_divergences_are_joined_by_a_base(
-    owner: Open, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+    saved: Interrupted, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "REPORTS_KEYS", 5)
-    store = owner("a")
-    store.save(FIRST)
     for sequence in range(2, 9):
-        store.save(Checkpoint(sequence, sequence - 1, b"", b"", {f"d{sequence % 3}": b"%d" % sequence}))
+        saved.save(Checkpoint(sequence, sequence - 1, b"", b"", {f"d{sequence % 3}": b"%d" % sequence}))
     monkeypatch.setattr(adapter, "REPORTS_COUNT", 500)
-    store.save(Checkpoint(9, None, b"", b"", {"d9": b"9"}))
+    saved.save(Checkpoint(9, None, b"", b"", {"d9": b"9"}))
     assert len([key for key in parts(client) if b":reports:" in key]) == 1
-    assert store.load().divergences == {"d0": b"6", "d1": b"7", "d2": b"8", "d9": b"9"}
+    assert saved.load().divergences == {"d0": b"6", "d1": b"7", "d2": b"8", "d9": b"9"}
 
 
 def test_nothing_that_was_saved_expires(owner: Open, client: redis.Redis) -> None:
@@ -206,37 +225,33 @@ def test_nothing_that_was_saved_expires(owner: Open, client: redis.Redis) -> Non
 
 @pytest.mark.parametrize("kind", ["chunk", "reports"])
 def test_a_manifest_that_names_what_is_gone_is_refused_by_name_and_mended_by_a_base(
-    owner: Open, client: redis.Redis, kind: str
+    saved: Interrupted, client: redis.Redis, kind: str
 ) -> None:
-    store = owner("a")
-    store.save(FIRST)
     gone = next(key for key in parts(client) if f":{kind}:".encode() in key)
     client.delete(gone)
     with pytest.raises(CheckpointError, match=r"has lost .*a part of checkpoint 1: restore Redis") as refused:
-        store.load()
+        saved.load()
     assert gone.decode() in str(refused.value)
-    assert not store.renew(1)
+    assert not saved.renew(1)
     with pytest.raises(Outdated):
-        store.save(DELTA)
-    store.save(BASE)
-    assert store.load()[:3] == LOADED[2][:3]
-    assert store.renew(2)
+        saved.save(DELTA)
+    saved.save(BASE)
+    assert saved.load()[:3] == LOADED[2][:3]
+    assert saved.renew(2)
 
 
 def test_what_a_fail_over_lost_of_a_save_in_the_middle_of_it_does_not_take_effect(
-    owner: Open, client: redis.Redis
+    saved: Interrupted, client: redis.Redis
 ) -> None:
-    store = owner("a")
-    store.save(FIRST)
 
     def lose() -> None:
         client.delete(*(parts(client) - named(client)))
 
     begin_and_read, chunks, reports = 2, 3, 3
-    store.at, store.before = store.calls + begin_and_read + chunks + reports + 1, lose
+    saved.at, saved.before = saved.calls + begin_and_read + chunks + reports + 1, lose
     with pytest.raises(Outdated):
-        store.save(DELTA)
-    assert store.load() == LOADED[1]
+        saved.save(DELTA)
+    assert saved.load() == LOADED[1]
 
 
 def test_a_fail_over_in_the_middle_of_a_sweep_does_not_cost_the_older_state_its_parts(
@@ -256,50 +271,41 @@ def test_a_fail_over_in_the_middle_of_a_sweep_does_not_cost_the_older_state_its_
     assert store.load() == LOADED[1]
 
 
-def test_a_clearing_that_arrives_late_does_not_forget_what_was_saved_since(owner: Open) -> None:
-    store = owner("a")
-    store.save(FIRST)
-    store.at, store.before = store.calls + 2, lambda: owner("a").save(BASE)
+def test_a_clearing_that_arrives_late_does_not_forget_what_was_saved_since(
+    saved: Interrupted, owner: Open
+) -> None:
+    saved.at, saved.before = saved.calls + 2, lambda: owner("a").save(BASE)
     with pytest.raises(Outdated):
-        store.clear()
-    assert store.load() == LOADED[2]
+        saved.clear()
+    assert saved.load() == LOADED[2]
 
 
 def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
-    owner: Open, client: redis.Redis
+    saved: Interrupted, client: redis.Redis
 ) -> None:
-    store = owner("a")
-    store.save(FIRST)
     client.flushall()
     with pytest.raises(Outdated):
-        store.save(DELTA)
-    store.save(BASE)
-    assert store.load() == Stored(2, b"base", (BODY[::-1],), dict(BASE.divergences))
+        saved.save(DELTA)
+    saved.save(BASE)
+    assert saved.load() == Stored(2, b"base", (BODY[::-1],), dict(BASE.divergences))
     assert client.get(f"twinstream:{{{NAME}}}:epoch") == b"1"
 
 
-@pytest.mark.parametrize("field", ["bodies", "reports", "sequence", "head"])
-def test_a_manifest_that_lacks_a_part_is_refused_and_says_what_to_do(
-    owner: Open, client: redis.Redis, field: str
-) -> None:
-    store = owner("a")
-    store.save(FIRST)
-    assert client.hdel(MANIFEST, field) == 1
-    with pytest.raises(CheckpointError, match=UNREADABLE):
-        store.load()
-
-
 @pytest.mark.parametrize(
-    ("field", "junk"), [("sequence", b"many"), ("bodies", b"\xff"), ("reports", b"\xff")]
+    ("field", "junk"),
+    [
+        *((field, None) for field in ("bodies", "reports", "sequence", "head")),
+        *[("sequence", b"many"), ("bodies", b"\xff"), ("reports", b"\xff")],
+    ],
 )
-def test_a_manifest_that_is_damaged_is_refused_and_says_what_to_do(
-    owner: Open, client: redis.Redis, field: str, junk: bytes
+def test_a_manifest_that_lacks_a_part_or_is_damaged_is_refused_and_says_what_to_do(
+    saved: Interrupted, client: redis.Redis, field: str, junk: bytes | None
 ) -> None:
-    store = owner("a")
-    store.save(FIRST)
-    client.hset(MANIFEST, field, junk)
+    assert client.hdel(MANIFEST, field) == 1
+    if junk is not None:
+        client.hset(MANIFEST, field, junk)
     with pytest.raises(CheckpointError, match=UNREADABLE):
-        store.load()
+        saved.load()
 
 
 @pytest.mark.parametrize("earlier", [b"3 2", b"2 x", b"\xff"])
@@ -326,42 +332,34 @@ def refused(store: RedisStore, step: Callable[[RedisStore], object] = RedisStore
 
 
 def test_a_redis_that_is_full_says_so_keeps_what_it_has_and_takes_the_next_save_when_it_has_room(
-    own_redis: RedisServer,
+    own_store: RedisStore,
+    own_client: redis.Redis,
 ) -> None:
-    store = RedisStore(own_redis.url, NAME, "a")
-    store.acquire()
-    store.save(FIRST)
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.config_set("maxmemory", 1)
-        assert "is full and takes no writes: raise its maxmemory" in refused(store, lambda s: s.save(BASE))
-        assert "is full" in refused(store, lambda s: s.renew(1))
-        connection.config_set("maxmemory", 0)
-    assert store.load() == LOADED[1]
-    store.save(BASE)
-    assert store.load() == LOADED[2]
-    store.close()
+    own_store.save(FIRST)
+    own_client.config_set("maxmemory", 1)
+    assert "is full and takes no writes: raise its maxmemory" in refused(own_store, lambda s: s.save(BASE))
+    assert "is full" in refused(own_store, lambda s: s.renew(1))
+    own_client.config_set("maxmemory", 0)
+    assert own_store.load() == LOADED[1]
+    own_store.save(BASE)
+    assert own_store.load() == LOADED[2]
 
 
 def test_a_redis_that_fills_up_in_a_save_is_not_filled_further_by_each_attempt(
-    own_redis: RedisServer,
+    own_store: RedisStore,
+    own_client: redis.Redis,
 ) -> None:
-    store = RedisStore(own_redis.url, NAME, "a")
-    store.acquire()
-    store.save(FIRST)
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.config_set("maxmemory", connection.info("memory")["used_memory"] + 400_000)
-        sizes = []
-        for sequence in range(2, 7):
-            large = Checkpoint(
-                sequence, None, b"", bytes(20_000), {f"d{n}": bytes(9_000) for n in range(999)}
-            )
-            assert "is full" in refused(store, lambda s, large=large: s.save(large))
-            sizes.append(connection.scard(f"twinstream:{{{NAME}}}:staged"))
-        assert max(sizes) < 1.5 * sizes[0]
-        connection.config_set("maxmemory", 0)
-    store.save(Checkpoint(9, None, b"", b"", {}))
-    assert store.load().sequence == 9
-    store.close()
+    own_store.save(FIRST)
+    own_client.config_set("maxmemory", own_client.info("memory")["used_memory"] + 400_000)
+    sizes = []
+    for sequence in range(2, 7):
+        large = Checkpoint(sequence, None, b"", bytes(20_000), {f"d{n}": bytes(9_000) for n in range(999)})
+        assert "is full" in refused(own_store, lambda s, large=large: s.save(large))
+        sizes.append(own_client.scard(f"twinstream:{{{NAME}}}:staged"))
+    assert max(sizes) < 1.5 * sizes[0]
+    own_client.config_set("maxmemory", 0)
+    own_store.save(Checkpoint(9, None, b"", b"", {}))
+    assert own_store.load().sequence == 9
 
 
 def test_a_wrong_password_and_a_missing_one_are_told_apart(tmp_path: Path) -> None:
@@ -375,23 +373,25 @@ def test_a_wrong_password_and_a_missing_one_are_told_apart(tmp_path: Path) -> No
         store.close()
 
 
-def test_a_user_who_may_not_do_what_is_needed_is_told_what(own_redis: RedisServer) -> None:
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.execute_command("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+get", "+info")
+def test_a_user_who_may_not_do_what_is_needed_is_told_what(
+    own_redis: RedisServer, own_client: redis.Redis
+) -> None:
+    own_client.execute_command("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+get", "+info")
     told = refused(RedisStore(own_redis.url.replace("//", "//reader:pw@"), NAME))
     assert "does not let this user do what is needed" in told
     assert "evalsha" in told
 
 
-def test_a_replica_is_named_and_tells_no_time_of_its_own(own_redis: RedisServer) -> None:
+def test_a_replica_is_named_and_tells_no_time_of_its_own(
+    own_redis: RedisServer, own_client: redis.Redis
+) -> None:
     relay = RedisShelf(own_redis.url, NAME, "other").relay(WHOLE)
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.execute_command("REPLICAOF", "127.0.0.1", "1")
-        assert "is a replica that takes no writes" in refused(RedisStore(own_redis.url, NAME))
-        with pytest.raises(StoreError, match="is a replica that takes no writes"):
-            relay.heard()
-        connection.config_set("replica-serve-stale-data", "no")
-        assert "is a replica without its primary" in refused(RedisStore(own_redis.url, NAME))
+    own_client.execute_command("REPLICAOF", "127.0.0.1", "1")
+    assert "is a replica that takes no writes" in refused(RedisStore(own_redis.url, NAME))
+    with pytest.raises(StoreError, match="is a replica that takes no writes"):
+        relay.heard()
+    own_client.config_set("replica-serve-stale-data", "no")
+    assert "is a replica without its primary" in refused(RedisStore(own_redis.url, NAME))
 
 
 def test_a_redis_that_still_loads_its_data_is_named(tmp_path: Path) -> None:
@@ -410,21 +410,20 @@ def test_a_redis_that_still_loads_its_data_is_named(tmp_path: Path) -> None:
         loading.join()
 
 
-def test_a_redis_that_cannot_save_to_its_disk_is_named(own_redis: RedisServer) -> None:
+def test_a_redis_that_cannot_save_to_its_disk_is_named(
+    own_redis: RedisServer, own_client: redis.Redis
+) -> None:
     (own_redis.folder / "dump.rdb").mkdir()
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.config_set("save", "900 1")
-        connection.bgsave()
-        eventually(lambda: connection.info("persistence")["rdb_last_bgsave_status"] == "err", what="it fails")
-        assert "since it cannot save to its disk: see its log" in refused(RedisStore(own_redis.url, NAME))
-        connection.config_set("save", "")  # or it will not end
+    own_client.config_set("save", "900 1")
+    own_client.bgsave()
+    eventually(lambda: own_client.info("persistence")["rdb_last_bgsave_status"] == "err", what="it fails")
+    assert "since it cannot save to its disk: see its log" in refused(RedisStore(own_redis.url, NAME))
+    own_client.config_set("save", "")  # or it will not end
 
 
-def test_a_redis_that_hangs_is_named(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url, NAME)
-    assert store.acquire()
+def test_a_redis_that_hangs_is_named(own_redis: RedisServer, own_store: RedisStore) -> None:
     own_redis.pause()
-    assert "does not answer in time" in refused(store, lambda s: s.renew(0))
+    assert "does not answer in time" in refused(own_store, lambda s: s.renew(0))
     own_redis.resume()
 
 
@@ -490,34 +489,32 @@ def test_a_glance_at_what_is_being_replaced_tells_nothing_and_the_next_one_all(
     owner.release()
 
 
-def test_whether_a_redis_answers_is_told_at_once_whatever_it_says(own_redis: RedisServer) -> None:
+def test_whether_a_redis_answers_is_told_at_once_whatever_it_says(
+    own_redis: RedisServer, own_client: redis.Redis
+) -> None:
     store = RedisStore(own_redis.url, NAME)
     assert store.answers()
     own_redis.pause()
     assert not store.answers()
     own_redis.resume()
     assert eventually(store.answers, what="it answers again")
-    with redis.Redis.from_url(own_redis.url) as connection:
-        connection.config_set("requirepass", "another")
+    own_client.config_set("requirepass", "another")
     assert store.answers(), "it refuses, and so it answers"
     own_redis.kill()
     assert not store.answers()
     store.close()
 
 
-def test_a_redis_that_is_busy_with_a_script_is_named(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url, NAME)
-    assert store.acquire()
+def test_a_redis_that_is_busy_with_a_script_is_named(own_redis: RedisServer, own_store: RedisStore) -> None:
     with redis.Redis.from_url(own_redis.url) as connection, redis.Redis.from_url(own_redis.url) as other:
         connection.config_set("lua-time-limit", 50)
         busy = threading.Thread(target=_ended, args=(other,))
         busy.start()
-        told = eventually(lambda: _busy(store), what="the script is at work")
+        told = eventually(lambda: _busy(own_store), what="the script is at work")
         connection.script_kill()
         busy.join()
     assert "is busy with a script of somebody else" in told
-    store.renew(0)
-    store.close()
+    own_store.renew(0)
 
 
 def _ended(connection: redis.Redis) -> None:
