@@ -104,11 +104,10 @@ def test_a_side_that_was_read_before_a_restart_waits_for_one_that_was_not(slow: 
 
 def test_the_two_sides_never_wait_for_each_other() -> None:
     bench = Bench(spec=SPEC + "limits: {lead: 60s, unmatched_events: 1000}\n", source=MemorySource(batch=50))
-    worker = bench.started()
     for number in range(2000):  # The candidate is a day ahead in time, the reference in what waits.
         bench.write(Side.LEFT, ("x", number), ("a", number), at_ms=1000 * number)
         bench.write(Side.RIGHT, ("a", number), at_ms=30_000 + number)
-    status = bench.run(worker, steps=400)
+    status = bench.run(steps=400)
     assert (status.events.reference, status.events.candidate) == (4000, 2000)
 
 
@@ -116,12 +115,11 @@ def test_the_two_sides_never_wait_for_each_other() -> None:
 def test_what_a_side_that_was_read_to_its_end_waits_for_is_read(slow: Side) -> None:
     source = SlowSource(batch=50)
     bench = Bench(spec=SPEC + "limits: {unmatched_events: 1000}\n", source=source)
-    worker = bench.started()
     bench.write(slow.other, *(("x", number) for number in range(300)))
     bench.write(slow, *(("a", number) for number in range(250)))
-    bench.run(worker, steps=50)
+    bench.run(steps=50)
     bench.write(slow.other, *(("a", number) for number in range(250)))
-    status = bench.run(worker, steps=50)
+    status = bench.run(steps=50)
     assert (status.matched, status.holes) == (250, [])
 
 
