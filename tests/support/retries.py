@@ -23,7 +23,7 @@ from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
-from twinstream.spec.decode.headers import attempt_headers
+from twinstream.spec.decode.headers import Headers, attempt_headers
 
 Value = dict[str, Any]
 
@@ -34,6 +34,11 @@ class Row(NamedTuple):
     attempt: Attempt | None
     value: Value
     partition: int = 0
+
+    @property
+    def headers(self) -> Headers:
+        """The marks of what wrote it."""
+        return [] if self.attempt is None else attempt_headers(self.attempt)
 
 
 def replays(order: str = "unordered", horizon: int = 10, more: str = "") -> str:
@@ -106,7 +111,7 @@ class Reader:
                 [orjson.dumps(row.value) for row in run],
                 range(first, first + len(run)),
                 [0] * len(run),
-                [[] if row.attempt is None else attempt_headers(row.attempt) for row in run],
+                [row.headers for row in run],
             )
         )
         check_accounts(self.comparison)

@@ -17,7 +17,7 @@ from twinstream.offline.check import check
 from twinstream.offline.file_start import with_partitions
 from twinstream.ports import Batch, Line
 from twinstream.reporting.accounts import account_of
-from twinstream.spec.decode.headers import ATTEMPT, BATCH, QUERY, Headers, attempt_headers
+from twinstream.spec.decode.headers import ATTEMPT, BATCH, QUERY, Headers
 from twinstream.spec.load import digest
 
 BROKEN: Headers = [(QUERY, b"q"), (BATCH, b"one"), (ATTEMPT, b"e/0.0")]
@@ -27,9 +27,8 @@ IGNORE = "kinds: {beat: {where: {k: hb}, ignore: true}, event: {}}\n"
 def lines(written: Sequence[tuple[Side, Row]]) -> Iterator[Line]:
     offsets = [0, 0]
     for number, (side, row) in enumerate(written, 1):
-        headers = [] if row.attempt is None else attempt_headers(row.attempt)
         record = json.dumps(row.value).encode()
-        yield Line(side, record, row.partition, offsets[side], 0, "t", number, number, headers=headers)
+        yield Line(side, record, row.partition, offsets[side], 0, "t", number, number, headers=row.headers)
         offsets[side] += 1
 
 
@@ -79,7 +78,7 @@ def test_recorded_input_with_marks_that_cannot_be_read_is_bad_input() -> None:
 
 
 def test_marks_outlast_a_second_reading() -> None:
-    line = Line(LEFT, b"{}", 0, 0, 0, "t", 1, 1, headers=attempt_headers(rows("1/e/0.0:a")[0].attempt))  # type: ignore[union-attr]
+    line = Line(LEFT, b"{}", 0, 0, 0, "t", 1, 1, headers=rows("1/e/0.0:a")[0].headers)
     _, again = with_partitions([line])
     assert [found.headers for found in again] == [line.headers]
 
@@ -122,8 +121,7 @@ SERVED = SPEC + "duplicates: {policy: replays}\n"
 
 def write(bench: Bench, side: Side, text: str) -> None:
     for row in rows(text):
-        headers = [] if row.attempt is None else attempt_headers(row.attempt)
-        bench.source.append(side, row.partition, json.dumps(row.value).encode(), 0, headers)
+        bench.source.append(side, row.partition, json.dumps(row.value).encode(), 0, row.headers)
 
 
 def test_the_service_tells_retries() -> None:

@@ -9,7 +9,6 @@ from tests.support.retries import rows
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import attempt_headers
 
 LEFT, RIGHT = Side
 SPEC = (
@@ -30,8 +29,7 @@ class Saying(Bench):
     def put_out(self, side: Side, text: str) -> None:
         """Rows from words ``BATCH/EXECUTION/TASK.ATTEMPT:NAMES``."""
         for row in rows(text):
-            assert row.attempt is not None
-            self.source.append(side, 0, orjson.dumps(row.value), 0, attempt_headers(row.attempt))
+            self.source.append(side, 0, orjson.dumps(row.value), 0, row.headers)
 
     def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
         """A version says that it has finished a batch, and written so much; else all that was written."""
