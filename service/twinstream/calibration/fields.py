@@ -25,6 +25,7 @@ from twinstream.calibration.evidence import (
     OFTEN,
     SELDOM,
     Members,
+    PairedPlaces,
     can_be_named,
     field_text,
     has,
@@ -32,7 +33,7 @@ from twinstream.calibration.evidence import (
     scalars,
 )
 from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
-from twinstream.calibration.spread import CHANCE, Spread, spread_of
+from twinstream.calibration.spread import CHANCE, Keys, confined, examined
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import number_of, without_nulls
@@ -64,17 +65,18 @@ class Noise(NamedTuple):
         return field_text(self.path)
 
 
-class Unexplained(NamedTuple):
-    """A field, or the order, that differs in a way that is not noise, and the reason.
+class Left(NamedTuple):
+    """A field, or the order, that differs in a way that is not noise; why, and in which pairs.
 
-    `pairs` are the numbers of the pairs that differ so.
+    `hidden`: the proposed file, whose rules come from other pairs, would not report these.
     """
 
     field: str
     differed: int
     seen: int
     why: str
-    pairs: frozenset[int]
+    places: tuple[PairedPlaces, ...] = ()
+    hidden: bool = False
 
 
 class _Twins(NamedTuple):
@@ -85,29 +87,31 @@ class _Twins(NamedTuple):
     other: Any
 
 
-def noise_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Noise], list[Unexplained]]:
+def noise_of(
+    pairs: Sequence[tuple[Any, Any]], places: Sequence[PairedPlaces]
+) -> tuple[list[Noise], list[Left]]:
     """The noise that the values of paired events show, and the differences that are not noise."""
-    fields = _Fields(pairs)
+    fields = _Fields(pairs, places)
     return fields.noise, fields.unexplained
 
 
 class _Fields:
     """Collects the differences of all pairs, field by field."""
 
-    def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        self._pairs = pairs
+    def __init__(self, pairs: Sequence[tuple[Any, Any]], places: Sequence[PairedPlaces]) -> None:
+        self._pairs, self._places = pairs, places
         self._absent: defaultdict[Path, set[int]] = defaultdict(set)
         self._leaves: defaultdict[Path, list[_Twins]] = defaultdict(list)
         self._arrays: defaultdict[Path, list[_Twins]] = defaultdict(list)
         self._bags: set[Path] = set()
         self.noise: list[Noise] = []
-        self.unexplained: list[Unexplained] = []
+        self.unexplained: list[Left] = []
         for number, (one, other) in enumerate(pairs):
             self._compare(number, one, other, ())
         differing = {*self._absent, *self._leaves}
-        self._spread = (
-            spread_of(Members([one for one, _ in pairs]), differing) if self._differs else Spread({})
-        )
+        self._keys: Keys = {}
+        if differing or self._arrays:
+            self._keys = examined(Members([one for one, _ in pairs]), differing)
         while self._arrays:
             path = min(self._arrays, key=len)
             self._array(path, self._arrays.pop(path))
@@ -115,10 +119,6 @@ class _Fields:
             self._nulls(path, found)
         for path, leaves in self._leaves.items():
             self._leaf(path, leaves)
-
-    @property
-    def _differs(self) -> bool:
-        return bool(self._absent or self._leaves or self._arrays)
 
     # -- conditions of noise -----------------------------------------------------------------------------
 
@@ -144,14 +144,14 @@ class _Fields:
             return (
                 "noise of a pipeline would show nearly always" if share == ALWAYS else "noise is seen oftener"
             )
-        confined = self._spread.confined(differing, seen, own=field_text(path), by_key=by_key)
-        return None if confined is None else confined.why
+        part = confined(self._keys, differing, seen, own=field_text(path), by_key=by_key)
+        return None if part is None else part.why
 
     def _leave(self, path: Path, pairs: Collection[int], seen: Sequence[int], why: str) -> None:
         """Leave the difference in some pairs unexplained."""
         if pairs:
-            found = Unexplained(field_text(path), len(pairs), len(seen), why, frozenset(pairs))
-            self.unexplained.append(found)
+            places = tuple(self._places[number] for number in sorted(pairs))
+            self.unexplained.append(Left(field_text(path), len(pairs), len(seen), why, places))
 
     def _seen(self, path: Path) -> list[int]:
         """The pairs in which either event has a value there."""
@@ -240,7 +240,7 @@ class _Fields:
         if len(near) < (1 - SELDOM) * len(found) or not can_be_named(path):
             return False
         others = {numbers[place][0] for place in apart}
-        others |= {twins.pair for twins in found if not _is_number(twins)}
+        others |= {pair for pair, *both in found if None in map(number_of, both)}
         near, apart_in_time = self._all_the_time(near, seen)
         others |= apart_in_time
         small = wobble([ab for _, ab in near], self._values(path)) if near else None
@@ -264,11 +264,10 @@ class _Fields:
         near, apart = every, set[int]()
         while near:
             wide = widest([ab for _, ab in near])
-            confined = self._spread.confined(
-                {near[place][0] for place in wide}, [n for n in seen if n not in apart]
-            )
+            left = [n for n in seen if n not in apart]
+            part = confined(self._keys, {near[place][0] for place in wide}, left)
             wide = {place for place in wide if not is_last_digits(near[place][1])}
-            if confined is None or not wide:
+            if part is None or not wide:
                 break
             apart |= {near[place][0] for place in wide}
             near = [one for place, one in enumerate(near) if place not in wide]
@@ -286,10 +285,6 @@ def _numbers(found: Iterable[_Twins]) -> Iterator[tuple[int, Numbers]]:
         a, b = number_of(one), number_of(other)
         if a is not None and b is not None:
             yield pair, (a, b)
-
-
-def _is_number(twins: _Twins) -> bool:
-    return number_of(twins.one) is not None and number_of(twins.other) is not None
 
 
 def _forms(array: list[Any]) -> list[bytes]:
@@ -329,38 +324,28 @@ def _column(elements: list[dict[Path, Any]], name: Path) -> list[str]:
 ValuePairs = Sequence[tuple[Any, Any]]
 
 
-class _Seen(NamedTuple):
-    """For each field of a kind, how many pairs of events have it, and in how many it differs."""
-
-    there: Counter[Path]
-    differing: Counter[Path]
-
-
 def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
     """The kinds in which a field hardly differs that differs in others, with that field."""
     differing = {kind: _differing_fields(pairs) for kind, pairs in kinds.items()}
-    paths = [
-        path for path in dict.fromkeys(p for found in differing.values() for p in found) if can_be_named(path)
-    ]
-    seen = {kind: _Seen(_there(pairs, paths), differing[kind]) for kind, pairs in kinds.items()}
+    differed = sum(differing.values(), Counter[Path]())
+    paths = [path for path in differed if can_be_named(path)]
+    there = {kind: _there(pairs, paths) for kind, pairs in kinds.items()}
+    seen = sum(there.values(), Counter[Path]())
     found: dict[str, Path] = {}
     for path in paths:
         for kind in kinds:
-            if kind not in found and _is_unlike(
-                path, seen[kind], [seen[other] for other in kinds if other != kind]
-            ):
+            own, own_seen = differing[kind][path], there[kind][path]
+            if kind not in found and _is_unlike(own, own_seen, differed[path] - own, seen[path] - own_seen):
                 found[kind] = path
     return found
 
 
-def _is_unlike(path: Path, kind: _Seen, others: Sequence[_Seen]) -> bool:
+def _is_unlike(differed: int, seen: int, others_differed: int, others_seen: int) -> bool:
     """Whether a field differs much more rarely in a kind than in others, beyond chance."""
-    count, there = sum(one.differing[path] for one in others), sum(one.there[path] for one in others)
-    own, seen = kind.differing[path], kind.there[path]
-    if count < FEWEST_SEEN or not seen:
+    if others_differed < FEWEST_SEEN or not seen:
         return False
-    share = min(1.0, count / there)
-    return own / seen < share / 2 and (1 - share) ** (seen - own) < CHANCE
+    share = min(1.0, others_differed / others_seen)
+    return differed / seen < share / 2 and (1 - share) ** (seen - differed) < CHANCE
 
 
 def _differing_fields(pairs: ValuePairs) -> Counter[Path]:

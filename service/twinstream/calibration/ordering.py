@@ -36,16 +36,7 @@ from itertools import combinations, islice, pairwise, product
 from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import Members, field_text
-from twinstream.calibration.spread import (
-    QUIET,
-    RECUR,
-    STRETCHES,
-    Confined,
-    Spread,
-    groups_of,
-    keys_of,
-    spread_of,
-)
+from twinstream.calibration.spread import QUIET, RECUR, STRETCHES, Confined, Keys, confined, examined, keys_of
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
 from twinstream.spec.file.paths import Path
@@ -194,12 +185,12 @@ OrderData = Any
 """An order as a comparison file has it."""
 
 
-def no_noise(moved: Sequence[Broken], count: int, spread: Spread) -> Confined | None:
+def no_noise(moved: Sequence[Broken], count: int, keys: Keys) -> Confined | None:
     """Why events that moved against an order are no reason to loosen it; None if they are noise."""
     if len(moved) < FEWEST_MOVED:
         few = f"fewer than {FEWEST_MOVED} events are too few to tell noise from a difference"
         return Confined(few, _where([one.moved for one in moved], count))
-    return spread.confined({number for one in moved for number in one}, range(count))
+    return confined(keys, {number for one in moved for number in one}, range(count))
 
 
 def _where(places: Sequence[int], count: int) -> frozenset[int]:
@@ -266,7 +257,7 @@ class Moves:
         """
         self._columns, self._places = Members(values), places
         self._around, self._beside = around, beside
-        self._spread = spread_of(self._columns, unusable)
+        self._keys = examined(self._columns, unusable)
         chain = (*around, *beside)
         self._chains = self._columns.rows(chain)
         self._neighbours = _neighbours(self._chains)
@@ -307,13 +298,12 @@ class Moves:
         found = OrderingKey(fields, len(followers), sum(one.control for one in followers))
         if not any(one.swapped for one in followers):
             return found
-        moved = [
-            one for numbers in groups_of(rows).values() for one in out_of_sequence(numbers, self._places)
-        ]
-        confined = no_noise(moved, len(rows), self._spread)
-        if confined is None:
+        groups = _divided((row, number) for number, row in enumerate(rows)).values()
+        moved = [one for numbers in groups for one in out_of_sequence(numbers, self._places)]
+        part = no_noise(moved, len(rows), self._keys)
+        if part is None:
             return None
-        tested = [one for one in followers if one.number not in confined.region]
+        tested = [one for one in followers if one.number not in part.region]
         if not _is_kept(tested) or self._is_part(paths, followers):
             return None
         return found._replace(kept=len(followers) - len(moved), broken=len(moved))
@@ -358,7 +348,7 @@ def _neighbours(chains: Sequence[Hashable]) -> list[tuple[int, ...]]:
     """The next and the last event of the same chain, event by event."""
     after: list[tuple[int, ...]] = [()] * len(chains)
     before = list(after)
-    for numbers in groups_of(chains).values():
+    for numbers in _divided((chain, number) for number, chain in enumerate(chains)).values():
         for one, later in pairwise(numbers):
             after[one], before[later] = (later,), (one,)
     return [(*nexts, *lasts) for nexts, lasts in zip(after, before, strict=True)]

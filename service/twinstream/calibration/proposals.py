@@ -6,18 +6,20 @@ the file that is shown, verified and written is made only from those.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from twinstream.calibration.fields import Noise
-from twinstream.calibration.numbers import Wobble
 from twinstream.calibration.ordering import OrderData
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Order
 from twinstream.spec.file.paths import overlap, parse_path
+from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import in_sequence
 from twinstream.spec.load import loads
 
@@ -79,7 +81,7 @@ class Draft(NamedTuple):
     @property
     def spec(self) -> Spec:
         """The spec of the file; its schema files are those of the start. Raises SpecError."""
-        spec, start = loads(json.dumps(plain(self.data)), "the proposal"), self.start.spec
+        spec, start = loads(dump(self.data), "the proposal"), self.start.spec
         sides = {"reference": start.reference, "candidate": start.candidate}
         return spec.model_copy(update={"decode": start.decode, **sides})
 
@@ -105,7 +107,7 @@ def _put(data: dict[str, Any], proposal: Proposal) -> None:
     *outer, name = proposal.at
     place = data
     for key in outer:
-        place[key] = dict(place.get(key) or {})
+        place[key] = place.get(key) or {}
         place = place[key]
     field, value = proposal.field, proposal.value
     if field is None:
@@ -155,22 +157,23 @@ def for_kind(kind: str, field: str, start: ProposalStart) -> Proposal:
 
 def for_replays(count: int) -> Proposal:
     """A proposal to recognize rows that a retry wrote again."""
-    evidence = f"{count:,} {_events(count)} came again, and the headers of their sink tell them from others"
+    events = "event" if count == 1 else "events"
+    evidence = f"{count:,} {events} came again, and the headers of their sink tell them from others"
     hides = "a second copy that a retry of the same batch wrote would not be seen"
     return Proposal(("duplicates", "policy"), None, "replays", evidence, hides)
 
 
-def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Proposal] | None:
-    """The proposals for some noise under an order; None if a number needs a partner that is not known."""
+def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Proposal]:
+    """The proposals for some noise under an order; for no number if one needs a partner that is not known."""
     kept = _outermost(noise)
-    found = [_for_field(one, start, order) for one in kept if one.how != "absent"]
-    if None in found:
-        return None
+    found = [(one.how, _for_field(one, start, order)) for one in kept if one.how != "absent"]
+    numbers = all(proposal is not None for _, proposal in found)
+    fields = [proposal for how, proposal in found if proposal is not None and (numbers or how != "number")]
     kinds = dict.fromkeys(one.kind for one in kept if one.how == "absent")
     absent = [
         _for_absent([one for one in kept if one.how == "absent" and one.kind == kind]) for kind in kinds
     ]
-    return [*(one for one in found if one is not None), *absent]
+    return [*fields, *absent]
 
 
 def _outermost(noise: Sequence[Noise]) -> list[Noise]:
@@ -183,66 +186,59 @@ def _outermost(noise: Sequence[Noise]) -> list[Noise]:
     return [one for one in noise if not any(covers(outer, one) for outer in noise)]
 
 
+_HIDDEN = {
+    "ignore": ("differed", "any change of"),
+    "unordered": ("came in another order", "another order of the elements of"),
+    "sets": ("repeated elements", "another order and repeats of the elements of"),
+}
+"""What a field did, and what of it would not be seen, by the key that it is named under."""
+
+
 def _for_field(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
-    evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs"
-    at, field = _equality(noise), noise.field
     if noise.how == "number":
-        return _for_number(noise, evidence, start, order)
-    if noise.how == "ignore":
-        return Proposal((*at, "ignore"), field, None, evidence, f"any change of `{field}` would not be seen")
-    evidence = f"{'came in another order' if noise.how == 'unordered' else 'repeated elements'} in "
-    evidence += f"{noise.differed:,} of {noise.seen:,} pairs"
-    more = " and repeats" if noise.how == "sets" else ""
-    hides = f"another order{more} of the elements of `{field}` would not be seen"
-    return Proposal((*at, noise.how), field, None, evidence, hides)
+        return _for_number(noise, start, order)
+    did, hidden = _HIDDEN[noise.how]
+    evidence = f"{did} in {noise.differed:,} of {noise.seen:,} pairs"
+    hides = f"{hidden} `{noise.field}` would not be seen"
+    return Proposal((*_equality(noise), noise.how), noise.field, None, evidence, hides)
 
 
 def _equality(noise: Noise) -> tuple[str, ...]:
     return ("equality",) if noise.kind is None else ("equality", "per_kind", noise.kind)
 
 
-def _for_number(noise: Noise, evidence: str, start: Spec, order: OrderData) -> Proposal | None:
+def _for_number(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
     assert noise.wobble is not None, "a number's noise is how far it wobbles"
     small, field, at = noise.wobble, noise.field, _equality(noise)
-    evidence = f"{evidence}, by at most {float(small.largest):.3g}"
+    largest = f"{float(small.largest):.3g}"
+    evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs, by at most {largest}"
     if not noise.in_bag and _partner_known(noise, start, order):
-        return _for_tolerance(small, field, at, evidence)
+        how, most, of = "abs", small.bound, ""
+        if small.part is not None:
+            how, most, of = "rel", small.part, " of the larger number"
+            evidence += f", which is in no pair more than {most:.0e} of the larger number"
+        hides = f"a change of `{field}` by up to {most:f}{of} would not be seen"
+        return Proposal((*at, "tolerance"), field, {how: most}, evidence, hides)
     if small.step is None:
         return None
-    evidence += (
-        f"; {small.at_risk:,} {_values(small.at_risk)} that near a rounding boundary, where another run may "
-        "fall apart"
-        if small.at_risk
-        else "; no value lies that near a rounding boundary"
-    )
+    near = "no value lies that near a rounding boundary"
+    if small.at_risk:
+        lie = "value lies" if small.at_risk == 1 else "values lie"
+        near = f"{small.at_risk:,} {lie} that near a rounding boundary, where another run may fall apart"
     hides = f"a change of `{field}` of less than {small.step:f} may not be seen"
-    return Proposal((*at, "quantum"), field, small.step, evidence, hides)
-
-
-def _for_tolerance(small: Wobble, field: str, at: tuple[str, ...], evidence: str) -> Proposal:
-    how, most, of = "abs", small.bound, ""
-    if small.part is not None:
-        how, most, of = "rel", small.part, " of the larger number"
-        evidence += f", which is in no pair more than {most:.0e} of the larger number"
-    hides = f"a change of `{field}` by up to {most:f}{of} would not be seen"
-    return Proposal((*at, "tolerance"), field, {how: most}, evidence, hides)
+    return Proposal((*at, "quantum"), field, small.step, f"{evidence}; {near}", hides)
 
 
 def _partner_known(noise: Noise, start: Spec, order: OrderData) -> bool:
     """Whether the partner of an event is known without its numbers, so that they may differ."""
     if start.identity is not None:
         return True
-    spec = loads(json.dumps({**_ANY, "kinds": _kinds(start), "order": plain(order)}), "the order")
     own = set(start.equality.per_kind)
-    kinds = [kind for kind in spec.compared_kinds if kind not in own] if noise.kind is None else [noise.kind]
-    return all(in_sequence(spec.order, kind) for kind in kinds)
+    kinds = [kind for kind in start.compared_kinds if kind not in own] if noise.kind is None else [noise.kind]
+    return all(in_sequence(_ORDER.validate_python(order), kind) for kind in kinds)
 
 
-_ANY = {"version": 1, "name": "any", "reference": {"topic": "a"}, "candidate": {"topic": "b"}}
-
-
-def _kinds(start: Spec) -> dict[str, Any]:
-    return {name: {"ignore": kind.ignore} for name, kind in start.kinds.items()}
+_ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 
 def _for_absent(noise: Sequence[Noise]) -> Proposal:
@@ -260,11 +256,3 @@ def decides(spec: Spec, noise: Noise) -> str | None:
         return None
     found = (one for one in spec.decisions if not one.field.startswith("$"))
     return next((one.place for one in found if overlap(parse_path(one.field), noise.path)), None)
-
-
-def _values(count: int) -> str:
-    return "value lies" if count == 1 else "values lie"
-
-
-def _events(count: int) -> str:
-    return "event" if count == 1 else "events"

@@ -17,7 +17,6 @@ becomes a rule. If the events do not decide, the outcome is `undecided`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -35,8 +34,8 @@ from twinstream.calibration.evidence import (
     bare_record,
     field_text,
 )
-from twinstream.calibration.fields import Noise, noise_of, unlike
-from twinstream.calibration.ordering import KeyScope, Moves, OrderData, OrderingKey, broken, looser, no_noise
+from twinstream.calibration.fields import Left, Noise, noise_of, unlike
+from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise
 from twinstream.calibration.pairing import RunPairing, by_name, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
@@ -48,13 +47,13 @@ from twinstream.calibration.proposals import (
     for_noise,
     for_order,
     for_replays,
-    plain,
 )
-from twinstream.calibration.spread import spread_of
-from twinstream.core.events import alike
+from twinstream.calibration.spread import examined
+from twinstream.core.events import Form, alike
 from twinstream.errors import SpecError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.paths import Path, overlap, parse_path
+from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import equality_paths
 
 TAIL = 0.1
@@ -63,20 +62,6 @@ TAIL = 0.1
 NONE = Subset((), ())
 
 Result = Literal["equal", "proposed", "unexplained", "undecided"]
-
-
-class Left(NamedTuple):
-    """A field, or the order, that differs in a way that is not noise; why, and in which pairs.
-
-    `hidden`: the proposed file, whose rules come from other pairs, would not report these.
-    """
-
-    field: str
-    differed: int
-    seen: int
-    why: str
-    places: tuple[PairedPlaces, ...] = ()
-    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +95,22 @@ def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[st
         return Calibration("undecided", f"Not enough to propose anything: {reason}.", nothing)
 
 
+class _Reading:
+    """Reads the events of both runs as a draft has them compared."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.codec = Codec(draft.spec)
+        self._bare = draft.start.spec.whole and not draft.spec.whole
+
+    def form(self, event: RunEvent) -> Form:
+        """The form of an event."""
+        return self.codec.form(bare_record(event.record) if self._bare else event.record)
+
+    def letter(self, form: Form) -> bytes:
+        """The canonical form."""
+        return self.codec.canonical(form[1])
+
+
 class _Explained(NamedTuple):
     """A draft under which all events of a subset are equal, and the breaks of its order."""
 
@@ -123,7 +124,6 @@ class _Search:
         self._runs, self._start, self._judge, self._given_keys = runs, start, judge, tuple(keys)
         self._all = Subset(range(len(runs.left)), range(len(runs.right)))
         self._beyond = 0
-        self._moved = ""
         self._names: list[Proposal] = []
         self._kinds: list[Proposal] = []
         self._spec = start.spec
@@ -216,10 +216,8 @@ class _Search:
         unexplained: list[Left] = []
         for part in (None, *self._spec.equality.per_kind):
             pairs = [pair for pair in pairing.pairs if self._part(pair) == part]
-            found, other = noise_of(self._values(pairs))
-            for left in other:
-                places = tuple(pairs[number] for number in sorted(left.pairs))
-                unexplained.append(Left(left.field, left.differed, left.seen, left.why, places))
+            found, other = noise_of(self._values(pairs), pairs)
+            unexplained += other
             for one in found:
                 place = decides(self._spec, one)
                 if place is None:
@@ -235,14 +233,13 @@ class _Search:
 
     def _explain(self, pairs: list[PairedPlaces], noise: list[Noise]) -> _Explained | None:
         """The tightest draft that explains what can be explained: the first against which little moved."""
-        declared = self._start.data["order"]
-        for order in chain((declared,), self._looser(declared, pairs, noise)):
-            draft = self._draft(order, noise)
+        declared = self._draft(noise)
+        for draft in chain((declared,), self._looser(declared, pairs, noise)):
             alike = self._alike(pairs, draft)
             if not alike:
                 continue
             moved, unkept = self._unkept(draft, alike, noise)
-            if moved and (unkept is None or (order == declared and self._given_keys)):
+            if moved and (unkept is None or (draft is declared and self._given_keys)):
                 continue
             kept = [pair for number, pair in enumerate(alike) if number not in moved]
             subset = Subset([i for i, _ in kept], sorted(j for _, j in kept))
@@ -256,40 +253,39 @@ class _Search:
         self, draft: Draft, alike: list[PairedPlaces], noise: list[Noise]
     ) -> tuple[set[int], Left | None]:
         """The pairs that moved against the order of a draft, by number; reported if they are not noise."""
-        codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
-        forms = [codec.form(record(i)) for i, _ in alike]
-        breaks = broken(codec.order, forms, [j for _, j in alike])
+        reading = _Reading(draft)
+        forms = [reading.form(self._runs.left[i]) for i, _ in alike]
+        breaks = broken(reading.codec.order, forms, [j for _, j in alike])
         moved = {one.moved for one in breaks}
         if not moved:
             return moved, None
         columns = Members([self._runs.left[i].value for i, _ in alike])
-        confined = no_noise(breaks, len(alike), spread_of(columns, [one.path for one in noise]))
-        if confined is None:
+        part = no_noise(breaks, len(alike), examined(columns, [one.path for one in noise]))
+        if part is None:
             return moved, None
         places = tuple(alike[number] for number in sorted(moved))
-        return moved, Left("order", len(moved), len(alike), confined.why, places)
+        return moved, Left("order", len(moved), len(alike), part.why, places)
 
     def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
         """Refuse a draft under which all events are equal: it compares nothing, so pairs prove nothing."""
-        codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
-        forms = (codec.canonical(codec.form(record(i))[1]) for i in subset.left)
-        first = next(forms)
-        if draft.proposals and all(alike(form, first) for form in forms):
+        reading = _Reading(draft)
+        letters = (reading.letter(reading.form(self._runs.left[i])) for i in subset.left)
+        first = next(letters)
+        if draft.proposals and all(alike(letter, first) for letter in letters):
             raise Undecided(
                 "with what differs left out all events would be equal, so nothing would be compared; "
                 "are these two runs on the same input? --identity names the fields"
             )
 
-    def _looser(
-        self, declared: OrderData, pairs: list[PairedPlaces], noise: list[Noise]
-    ) -> Iterator[OrderData]:
-        """The likely orders looser than the declared one, the tightest first."""
-        alike = self._alike(pairs, self._draft(declared, noise))
-        broken, _ = self._unkept(self._draft(declared, noise), alike, noise)
+    def _looser(self, declared: Draft, pairs: list[PairedPlaces], noise: list[Noise]) -> Iterator[Draft]:
+        """The drafts with the likely orders looser than the declared one, the tightest first."""
+        alike = self._alike(pairs, declared)
+        broken, _ = self._unkept(declared, alike, noise)
         moved = f"the declared order is broken: {len(broken):,} of {len(alike):,} events changed places"
-        self._moved = moved
+        evidence = moved
 
         def keys(scope: KeyScope) -> Iterator[tuple[str, ...]]:
+            nonlocal evidence
             if self._given_keys:
                 yield (*scope.beside, *(field for field in self._given_keys if field not in scope.beside))
                 return
@@ -298,47 +294,42 @@ class _Search:
             values = [self._runs.left[i].value for i, _ in chosen]
             moves = Moves(values, [j for _, j in chosen], [one.path for one in noise], around, beside)
             for key in moves.likely(divided=scope.divided):
-                self._moved = f"{moved}; {_kept(key)}"
+                evidence = f"{moved}; {_kept(key)}"
                 yield key.fields
-            self._moved = moved
+            evidence = moved
 
-        return looser(declared, keys, self._spec.compared_kinds)
+        tightest = self._start.data["order"]
+        for order in looser(tightest, keys, self._spec.compared_kinds):
+            if order != tightest:
+                yield self._draft(noise, for_order(order, evidence))
 
-    def _draft(self, order: OrderData, noise: list[Noise]) -> Draft:
-        """The starting file with an order, and with the noise as that order allows it."""
-        proposals = [] if order == self._start.data["order"] else [for_order(order, self._moved)]
-        rules = for_noise(noise, self._spec, order)
-        if rules is None:
-            rules = for_noise([one for one in noise if one.how != "number"], self._spec, order)
-        return self._start.with_([*proposals, *self._kinds, *(rules or []), *self._names])
+    def _draft(self, noise: list[Noise], order: Proposal | None = None) -> Draft:
+        """The starting file, with another order if one is given, and with the noise as it allows that."""
+        other = [] if order is None else [order]
+        rules = for_noise(noise, self._spec, self._start.data["order"] if order is None else order.value)
+        return self._start.with_([*other, *self._kinds, *rules, *self._names])
 
     def _alike(self, pairs: list[PairedPlaces], draft: Draft) -> list[PairedPlaces]:
         """The pairs that are equal under a draft, with equal events paired in their order.
 
         Drafts with one equality have the same pairs, so these are remembered.
         """
-        key = (json.dumps(plain(draft.data.get("equality"))), draft.spec.whole)
+        key = (dump(draft.data.get("equality")), draft.spec.whole)
         if key not in self._remembered:
             self._remembered[key] = self._found_alike(pairs, draft)
         return self._remembered[key]
 
     def _found_alike(self, pairs: list[PairedPlaces], draft: Draft) -> list[PairedPlaces]:
-        codec = Codec(draft.spec)
-        left, right = (self._records(draft, run) for run in self._runs[:2])
-        forms = {i: codec.canonical(codec.form(left(i))[1]) for i, _ in pairs}
-        twins = {j: codec.canonical(codec.form(right(j))[1]) for _, j in pairs}
-        candidates = [(i, j) for i, j in pairs if alike(forms[i], twins[j])]
-        if codec.close is not None:
-            return [(i, j) for i, j in candidates if codec.close(left(i), right(j))]
-        ones, others = [i for i, _ in candidates], sorted(j for _, j in candidates)
-        again = by_name([forms[i] for i in ones], [twins[j] for j in others])
-        return [(ones[i], others[j]) for i, j in again.pairs]
-
-    def _records(self, draft: Draft, run: Sequence[RunEvent]) -> Callable[[int], bytes]:
-        """The records of a run as a draft reads them."""
-        if self._start.spec.whole and not draft.spec.whole:
-            return lambda i: bare_record(run[i].record)
-        return lambda i: run[i].record
+        reading, runs = _Reading(draft), self._runs
+        forms = [(reading.form(runs.left[i]), reading.form(runs.right[j])) for i, j in pairs]
+        letters = [tuple(map(reading.letter, both)) for both in forms]
+        equal = [at for at, both in enumerate(letters) if alike(*both)]
+        close = reading.codec.close
+        if close is not None:
+            return [pairs[at] for at in equal if close(*(form[3] for form in forms[at]))]
+        others = sorted((pairs[at][1], letters[at][1]) for at in equal)
+        again = by_name([letters[at][0] for at in equal], [letter for _, letter in others])
+        return [(pairs[equal[one]][0], others[other][0]) for one, other in again.pairs]
 
     def _is_equal(self, draft: Draft, subset: Subset) -> bool:
         try:

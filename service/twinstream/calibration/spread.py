@@ -10,9 +10,9 @@ A *key* here is any field whose values recur and are the same in both runs, plus
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import log
 from typing import NamedTuple
 
@@ -39,57 +39,47 @@ class Confined(NamedTuple):
     region: frozenset[int]
 
 
-class Spread:
-    """The events of a run, by number, with the values of their possible keys."""
-
-    def __init__(self, keys: Mapping[str, Sequence[Hashable]]) -> None:
-        """`keys` are the values of each key, event by event."""
-        self._keys = keys
-
-    def confined(
-        self, places: Collection[int], within: Sequence[int], *, own: str | None = None, by_key: bool = True
-    ) -> Confined | None:
-        """The part of the possible events that some places are confined to; None if they are spread.
-
-        `within` is in ascending order. The key `own` is the differing field itself, and no part of the run.
-        `by_key`: whether noise must show for every key, and not only all the time.
-        """
-        found = set(places)
-        if len(within) < 2 or not found:
-            return None
-        if (quiet := self._in_time(found, within)) is not None:
-            return quiet
-        for name, column in self._keys.items() if by_key else ():
-            if name != own and (quiet := _at_values(name, column, found, within)) is not None:
-                return quiet
-        return None
-
-    def _in_time(self, found: set[int], within: Sequence[int]) -> Confined | None:
-        count = len(within)
-        hit = [at for at, number in enumerate(within) if number in found]
-        stretch = [at * STRETCHES // count for at in range(count)]
-        missed, touched = _missed(stretch, hit)
-        gap = max(later - one - 1 for one, later in pairwise([-1, *hit, count])) / count
-        long = gap > QUIET and (gap == 1 or log(len(hit)) + len(hit) * log(1 - gap) < log(CHANCE))
-        if not long and not _is_quiet(missed, STRETCHES, len(hit)):
-            return None
-        region = frozenset(within[at] for at in range(count) if stretch[at] in touched)
-        said = f"{len(touched)} of {len(set(stretch))} stretches of the run"
-        return Confined(f"it is confined to {said}, and noise would show all the time", region)
+Keys = Mapping[str, Sequence[Hashable]]
+"""The possible keys of a run, each with its values, event by event."""
 
 
-def _at_values(
-    name: str, column: Sequence[Hashable], found: set[int], within: Sequence[int]
+def confined(
+    keys: Keys, places: Collection[int], within: Sequence[int], *, own: str | None = None, by_key: bool = True
 ) -> Confined | None:
-    values = [column[number] for number in within]
+    """The part of the possible events that some places are confined to; None if they are spread.
+
+    `within` is in ascending order. The key `own` is the differing field itself, and no part of the run.
+    `by_key`: whether noise must show for every key, and not only all the time.
+    """
+    found, count = set(places), len(within)
     hit = [at for at, number in enumerate(within) if number in found]
-    missed, touched = _missed(values, hit)
-    groups = len(set(values))
-    if not _is_quiet(missed, groups, len(hit)):
+    if count < 2 or not hit:
         return None
-    region = frozenset(number for number, value in zip(within, values, strict=True) if value in touched)
-    said = f"{len(touched):,} of the {groups:,} values of `{name}`"
-    return Confined(f"it is confined to {said}, and noise would show for others, too", region)
+    stretch = [at * STRETCHES // count for at in range(count)]
+    missed, touched = _missed(stretch, hit)
+    if _is_long(hit, count) or _is_quiet(missed, STRETCHES, len(hit)):
+        said = f"{len(touched)} of {len(set(stretch))} stretches of the run"
+        return _confined(said, "all the time", touched, within, stretch)
+    for name, column in keys.items() if by_key else ():
+        values = [column[number] for number in within]
+        groups, (missed, touched) = len(set(values)), _missed(values, hit)
+        if name != own and _is_quiet(missed, groups, len(hit)):
+            said = f"{len(touched):,} of the {groups:,} values of `{name}`"
+            return _confined(said, "for others, too", touched, within, values)
+    return None
+
+
+def _confined(
+    said: str, where: str, touched: set[Hashable], within: Sequence[int], groups: Sequence[Hashable]
+) -> Confined:
+    region = (number for number, group in zip(within, groups, strict=True) if group in touched)
+    return Confined(f"it is confined to {said}, and noise would show {where}", frozenset(region))
+
+
+def _is_long(hit: Sequence[int], count: int) -> bool:
+    """Whether the longest stretch without a place is longer than by chance."""
+    gap = max(later - one - 1 for one, later in pairwise([-1, *hit, count])) / count
+    return gap > QUIET and log(len(hit)) + len(hit) * log(1 - gap) < log(CHANCE)
 
 
 def _is_quiet(missed: float, groups: int, count: int) -> bool:
@@ -117,15 +107,6 @@ def keys_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Iter
             yield path
 
 
-def spread_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Spread:
-    """The spread over some events, by their fields that may be keys."""
-    paths = list(keys_of(columns, varying))[:MOST_KEYS]
-    return Spread({field_text(path): columns[path] for path in paths})
-
-
-def groups_of(rows: Sequence[Hashable]) -> dict[Hashable, list[int]]:
-    """The numbers of the events of each row, in their order."""
-    found: defaultdict[Hashable, list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        found[row].append(number)
-    return found
+def examined(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Keys:
+    """The keys of some events that are examined, with their values."""
+    return {field_text(path): columns[path] for path in islice(keys_of(columns, varying), MOST_KEYS)}

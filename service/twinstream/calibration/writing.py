@@ -24,7 +24,7 @@ def file_text(found: Calibration) -> str:
     """The proposed file: YAML with the same meaning as its draft."""
     head = [
         "Proposed by `twinstream calibrate` from two runs of one version.",
-        printable(found.reason),
+        found.reason,
     ]
     if found.named_by:
         head.append(f"Events were paired by {', '.join(found.named_by)}.")
@@ -57,7 +57,7 @@ def _nested(value: Any) -> bool:
 
 
 def _proposal(proposal: Proposal, indent: str) -> Iterator[str]:
-    name = f"{printable(proposal.field)}: " if proposal.field else ""
+    name = f"{proposal.field}: " if proposal.field else ""
     yield from _comment(f"{name}{proposal.evidence}.", indent)
     yield from _comment(f"Hides: {proposal.hides}.", indent, "  ")
 
@@ -72,29 +72,28 @@ def _comment(text: str, indent: str, more: str = "") -> list[str]:
 
 def summary(found: Calibration) -> str:
     """The findings, for people: the proposals with reasons, and the differences that no rule explains."""
-    return "\n".join(_summary(found))
+    return "\n".join(map(printable, _summary(found)))
 
 
 def _summary(found: Calibration) -> Iterator[str]:
-    word = {"equal": "EQUAL", "proposed": "PROPOSED", "unexplained": "UNEXPLAINED", "undecided": "UNDECIDED"}
-    yield f"{word[found.result]} {printable(found.reason)}"
+    yield f"{found.result.upper()} {found.reason}"
     if found.result == "undecided":
         return
-    named = f", by {', '.join(map(printable, found.named_by))}" if found.named_by else ""
+    named = f", by {', '.join(found.named_by)}" if found.named_by else ""
     beyond = f"; {found.beyond:,} near the cut left out" if found.beyond else ""
     yield f"paired: {found.pairs:,} of each run{named}{beyond}"
     for proposal in found.draft.proposals:
         value = "" if proposal.value is None else f" {value_text(plain(proposal.value), 60)}"
-        name = f" {printable(proposal.field)}" if proposal.field else ""
+        name = f" {proposal.field}" if proposal.field else ""
         yield ""
         yield f"{proposal.key}{name}{value}"
-        yield f"   why:   {printable(proposal.evidence)}"
-        yield f"   hides: {printable(proposal.hides)}"
+        yield f"   why:   {proposal.evidence}"
+        yield f"   hides: {proposal.hides}"
     for one in found.unexplained:
         yield ""
         but = "the proposed file hides it" if one.hidden else "stays compared"
-        yield f"{printable(one.field)} differed in {one.differed:,} of {one.seen:,} pairs, and {but}"
-        yield f"   why:   {printable(one.why)}"
+        yield f"{one.field} differed in {one.differed:,} of {one.seen:,} pairs, and {but}"
+        yield f"   why:   {one.why}"
         if one.places:
             yield f"   where: {_where(one.places)}"
 
