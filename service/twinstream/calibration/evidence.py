@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.envelope import opened
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import ABSENT, Path, path_text
+from twinstream.spec.file.paths import Path, path_text
 
 FEWEST_EVENTS = 20
 """With fewer events of a side, neither noise nor an order can be told from chance."""
@@ -145,8 +145,3 @@ def members(value: Any, path: Path) -> Iterator[Any]:
         yield value
     elif type(value) is dict and path[0] in value:
         yield from members(value[path[0]], path[1:])
-
-
-def has(value: Any, path: Path) -> bool:
-    """Whether there is a member at a path."""
-    return next(members(value, path), ABSENT) is not ABSENT

@@ -15,7 +15,7 @@ Alternatively, their elements are paired by their own stable fields, if fewer of
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -28,7 +28,6 @@ from twinstream.calibration.evidence import (
     PairedPlaces,
     can_be_named,
     field_text,
-    has,
     members,
     scalars,
 )
@@ -39,6 +38,7 @@ from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import number_of, without_nulls
 from twinstream.spec.file.paths import ABSENT, Path
 
+ValuePairs = Sequence[tuple[Any, Any]]
 How = Literal["ignore", "number", "unordered", "sets", "absent"]
 
 
@@ -87,9 +87,7 @@ class _Twins(NamedTuple):
     other: Any
 
 
-def noise_of(
-    pairs: Sequence[tuple[Any, Any]], places: Sequence[PairedPlaces]
-) -> tuple[list[Noise], list[Left]]:
+def noise_of(pairs: ValuePairs, places: Sequence[PairedPlaces]) -> tuple[list[Noise], list[Left]]:
     """The noise that the values of paired events show, and the differences that are not noise."""
     fields = _Fields(pairs, places)
     return fields.noise, fields.unexplained
@@ -98,7 +96,7 @@ def noise_of(
 class _Fields:
     """Collects the differences of all pairs, field by field."""
 
-    def __init__(self, pairs: Sequence[tuple[Any, Any]], places: Sequence[PairedPlaces]) -> None:
+    def __init__(self, pairs: ValuePairs, places: Sequence[PairedPlaces]) -> None:
         self._pairs, self._places = pairs, places
         self._absent: defaultdict[Path, set[int]] = defaultdict(set)
         self._leaves: defaultdict[Path, list[_Twins]] = defaultdict(list)
@@ -155,11 +153,7 @@ class _Fields:
 
     def _seen(self, path: Path) -> list[int]:
         """The pairs in which either event has a value there."""
-        return [
-            number
-            for number, twins in enumerate(self._pairs)
-            if any(value is not None for one in twins for value in members(one, path))
-        ]
+        return _having(self._pairs, path, lambda value: value is not None)
 
     # -- where two values differ -------------------------------------------------------------------------
 
@@ -177,12 +171,8 @@ class _Fields:
 
     def _nulls(self, path: Path, found: set[int]) -> None:
         """Nulls that are absent on one side: noise if most nulls of the field are."""
-        nulls = {
-            number
-            for number, twins in enumerate(self._pairs)
-            if any(value is None for one in twins for value in members(one, path))
-        }
-        self._add(path, "absent", found, sorted(found | nulls), ALWAYS)
+        nulls = _having(self._pairs, path, lambda value: value is None)
+        self._add(path, "absent", found, sorted(found.union(nulls)), ALWAYS)
 
     # -- arrays ------------------------------------------------------------------------------------------
 
@@ -279,6 +269,15 @@ class _Fields:
         return (number for number in numbers if number is not None)
 
 
+def _having(pairs: ValuePairs, path: Path, fits: Callable[[Any], bool]) -> list[int]:
+    """The numbers of the pairs in which a fitting member of either event is at a path."""
+    return [
+        number
+        for number, pair in enumerate(pairs)
+        if any(fits(value) for one in pair for value in members(one, path))
+    ]
+
+
 def _numbers(found: Iterable[_Twins]) -> Iterator[tuple[int, Numbers]]:
     """The pairs of numbers, each with the number of its pair of events."""
     for pair, one, other in found:
@@ -321,15 +320,15 @@ def _column(elements: list[dict[Path, Any]], name: Path) -> list[str]:
     return sorted(repr(element.get(name)) for element in elements)
 
 
-ValuePairs = Sequence[tuple[Any, Any]]
-
-
 def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
     """The kinds in which a field hardly differs that differs in others, with that field."""
     differing = {kind: _differing_fields(pairs) for kind, pairs in kinds.items()}
     differed = sum(differing.values(), Counter[Path]())
     paths = [path for path in differed if can_be_named(path)]
-    there = {kind: _there(pairs, paths) for kind, pairs in kinds.items()}
+    there = {
+        kind: Counter({path: len(_having(pairs, path, lambda _: True)) for path in paths})
+        for kind, pairs in kinds.items()
+    }
     seen = sum(there.values(), Counter[Path]())
     found: dict[str, Path] = {}
     for path in paths:
@@ -354,7 +353,3 @@ def _differing_fields(pairs: ValuePairs) -> Counter[Path]:
         if one != other:
             found.update({path for path, _ in differences(without_nulls(one), without_nulls(other))})
     return found
-
-
-def _there(pairs: ValuePairs, paths: Sequence[Path]) -> Counter[Path]:
-    return Counter(path for one, other in pairs for path in paths if has(one, path) or has(other, path))

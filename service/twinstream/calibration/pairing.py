@@ -20,7 +20,7 @@ Events of different kinds are never partners.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -52,30 +52,19 @@ INFORMATIVE = 20
 
 
 class RunPairing(NamedTuple):
-    """Pairs of events, and the events left over. `named_by`: the fields that name an event."""
+    """Pairs of events; all others have no partner. `named_by`: the fields that name an event."""
 
     pairs: list[PairedPlaces]
-    left: list[int]
-    right: list[int]
     named_by: tuple[str, ...] = ()
     certain: bool = True
 
 
-def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
+def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[PairedPlaces]:
     """The pairs of equal names, the first with the first; both arguments are names, event by event."""
-    waiting: defaultdict[Hashable, list[int]] = defaultdict(list)
+    waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
     for j, name in enumerate(right):
         waiting[name].append(j)
-    for queue in waiting.values():
-        queue.reverse()
-    pairs, rest = [], []
-    for i, name in enumerate(left):
-        candidates = waiting.get(name)
-        if candidates:
-            pairs.append((i, candidates.pop()))
-        else:
-            rest.append(i)
-    return RunPairing(pairs, rest, sorted(j for queue in waiting.values() for j in queue))
+    return [(i, waiting[name].popleft()) for i, name in enumerate(left) if waiting.get(name)]
 
 
 def named(
@@ -86,7 +75,7 @@ def named(
     If events of a run share a name, those that are alike in all stable fields are partners.
     """
     if all(len(set(some)) == len(some) for some in names):
-        return by_name(*names)
+        return RunPairing(by_name(*names))
     columns = [Members([event.value for event in run]) for run in (left, right)]
     stable = [
         path
@@ -97,17 +86,19 @@ def named(
         [*zip(some, column.rows(stable), strict=True)] for some, column in zip(names, columns, strict=True)
     ]
     certain = rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows)
-    return _completed(by_name(*rows), *names)._replace(certain=certain)
+    return RunPairing(_completed(by_name(*rows), *names), certain=certain)
 
 
-def _completed(found: RunPairing, left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
-    """A pairing with pairs of equal names among the events that it left over."""
-    rest = by_name([left[i] for i in found.left], [right[j] for j in found.right])
-    return RunPairing(
-        sorted([*found.pairs, *((found.left[i], found.right[j]) for i, j in rest.pairs)]),
-        [found.left[i] for i in rest.left],
-        [found.right[j] for j in rest.right],
+def _completed(
+    pairs: list[PairedPlaces], left: Sequence[Hashable], right: Sequence[Hashable]
+) -> list[PairedPlaces]:
+    """The pairs, and those of equal names among the events that have no partner."""
+    ones, others = (
+        [place for place in range(len(run)) if place not in taken]
+        for run, taken in ((left, {i for i, _ in pairs}), (right, {j for _, j in pairs}))
     )
+    more = by_name([left[i] for i in ones], [right[j] for j in others])
+    return sorted([*pairs, *((ones[i], others[j]) for i, j in more)])
 
 
 def _alike(path: Path, columns: Sequence[Members], names: Sequence[Sequence[Hashable]]) -> float:
@@ -130,8 +121,6 @@ def inferred(
     pairs = sorted(pair for pairing in found for pair in pairing.pairs)
     return RunPairing(
         pairs,
-        sorted(i for pairing in found for i in pairing.left),
-        sorted(j for pairing in found for j in pairing.right),
         _together([pairing.named_by for pairing in found], [(left[i], right[j]) for i, j in pairs]),
         all(pairing.certain for pairing in found),
     )
@@ -156,11 +145,7 @@ def _of_kind(
     mine = [i for i, event in enumerate(left) if event.kind == kind]
     theirs = [j for j, event in enumerate(right) if event.kind == kind]
     found = _Kind([left[i].value for i in mine], [right[j].value for j in theirs], usable).pairing()
-    return found._replace(
-        pairs=[(mine[i], theirs[j]) for i, j in found.pairs],
-        left=[mine[i] for i in found.left],
-        right=[theirs[j] for j in found.right],
-    )
+    return found._replace(pairs=[(mine[i], theirs[j]) for i, j in found.pairs])
 
 
 class _Kind:
@@ -184,7 +169,7 @@ class _Kind:
 
     def pairing(self) -> RunPairing:
         if not (self._left.count and self._right.count):
-            return RunPairing([], list(range(self._left.count)), list(range(self._right.count)))
+            return RunPairing([])
         for share in (1.0, NEARLY):
             stable = [path for path, shared in self._shared.items() if shared >= share]
             if names := [paths for paths in self._names(stable, share) if self._share(paths) >= share]:
@@ -228,16 +213,16 @@ class _Kind:
         """The pairing by the combination under which the fewest other fields differ."""
         ranked = []
         for paths in names[:PAIRS_OF]:
-            pairing = by_name(self._left.rows(paths), self._right.rows(paths))
-            ranked.append((self._differing(pairing.pairs), self._measures(paths), paths, pairing))
+            pairs = by_name(self._left.rows(paths), self._right.rows(paths))
+            ranked.append((self._differing(pairs), self._measures(paths), paths, pairs))
         score, _, paths, best = min(ranked, key=lambda one: one[:2])
         for other_score, _, other_paths, other in ranked:
-            if other_score == score and other.pairs != best.pairs:
+            if other_score == score and other != best:
                 raise Undecided(
                     f"both {_text(paths)} and {_text(other_paths)} could name an event, and they pair the "
                     "two runs in different ways; say which does by --identity"
                 )
-        return best._replace(named_by=tuple(map(field_text, paths)))
+        return RunPairing(best, tuple(map(field_text, paths)))
 
     def _measures(self, paths: tuple[Path, ...]) -> tuple[int, int, int]:
         """How little some fields look like a name: fractions, numbers, and the number of their values."""
@@ -260,15 +245,16 @@ class _Kind:
 
     def _grouped(self, stable: list[Path]) -> RunPairing:
         if not stable:
-            return by_name([("left", i) for i in range(self._left.count)], range(self._right.count))
+            return RunPairing([])
         left, right = self._left.rows(stable), self._right.rows(stable)
         changes = sum(one != next_one for one, next_one in pairwise(left))
         if left == right and changes >= INFORMATIVE:
-            return by_name(left, right)
+            return RunPairing(by_name(left, right))
         contents = [[canonical_value(value) for value in values] for values in self._values]
         equal = by_name(list(zip(left, contents[0], strict=True)), list(zip(right, contents[1], strict=True)))
-        sizes = Counter(left[i] for i in equal.left)
-        return _completed(equal, left, right)._replace(certain=max(sizes.values(), default=1) == 1)
+        partners = dict(equal)
+        sizes = Counter(row for i, row in enumerate(left) if i not in partners)
+        return RunPairing(_completed(equal, left, right), certain=max(sizes.values(), default=1) == 1)
 
 
 def _text(paths: Sequence[Path]) -> str:

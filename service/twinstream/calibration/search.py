@@ -88,11 +88,10 @@ def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[st
     `keys` are the fields by which the order is kept, if the caller knows. Complexity: O(n) a question to
     `judge`, which is asked once for each order tried and each proposal; O(n) memory.
     """
-    nothing = start.with_(())
     try:
         return _Search(runs, start, judge, keys).outcome()
     except Undecided as reason:
-        return Calibration("undecided", f"Not enough to propose anything: {reason}.", nothing)
+        return Calibration("undecided", f"Not enough to propose anything: {reason}.", start.with_(()))
 
 
 class _Reading:
@@ -161,7 +160,9 @@ class _Search:
             pairing = named(left, right, names)._replace(named_by=tuple(self._start.spec.identity or ()))
         if not pairing.pairs:
             raise Undecided(_NO_PAIRS)
-        return self._without_tails(pairing) if self._runs.cut else pairing
+        if self._runs.cut:
+            self._leave_out_tails(pairing.pairs)
+        return pairing
 
     def _usable(self) -> Callable[[Path], bool]:
         """A test of which fields may name an event: those that the file compares unchanged."""
@@ -176,18 +177,18 @@ class _Search:
         others = "no two of a run have the same" if names == len(pairing.pairs) else f"with {names:,} values"
         return f"{len(pairing.pairs):,} events of each run were paired by it; {others}"
 
-    def _without_tails(self, pairing: RunPairing) -> RunPairing:
+    def _leave_out_tails(self, pairs: list[PairedPlaces]) -> None:
         """Leave out the events without a partner that lie near the cut."""
+        alone = self._all_but(Subset(*zip(*pairs, strict=True)))
         ends = [(1 - TAIL) * len(run) for run in self._runs[:2]]
-        beyond = [{i for i in rest if i >= end} for rest, end in zip(pairing[1:3], ends, strict=True)]
-        self._beyond = sum(map(len, beyond))
-        self._all = Subset(
-            *([i for i in every if i not in out] for every, out in zip(self._all, beyond, strict=True))
-        )
-        left, right = (
-            [i for i in rest if i not in out] for rest, out in zip(pairing[1:3], beyond, strict=True)
-        )
-        return pairing._replace(left=left, right=right)
+        tails = Subset(*([i for i in some if i >= end] for some, end in zip(alone, ends, strict=True)))
+        self._beyond = len(tails.left) + len(tails.right)
+        self._all = self._all_but(tails)
+
+    def _all_but(self, some: Subset) -> Subset:
+        """The events that are not in a subset."""
+        both = zip(self._all, some, strict=True)
+        return Subset(*(sorted(set(every) - set(these)) for every, these in both))
 
     # -- fields ------------------------------------------------------------------------------------------
 
@@ -329,7 +330,7 @@ class _Search:
             return [pairs[at] for at in equal if close(*(form[3] for form in forms[at]))]
         others = sorted((pairs[at][1], letters[at][1]) for at in equal)
         again = by_name([letters[at][0] for at in equal], [letter for _, letter in others])
-        return [(pairs[equal[one]][0], others[other][0]) for one, other in again.pairs]
+        return [(pairs[equal[one]][0], others[other][0]) for one, other in again]
 
     def _is_equal(self, draft: Draft, subset: Subset) -> bool:
         try:
@@ -349,13 +350,10 @@ class _Search:
         return found._replace(draft=draft)
 
     def _told(self, found: _Explained, pairing: RunPairing, unexplained: list[Left]) -> Calibration:
-        left, right = (
-            sorted(set(every) - set(some)) for every, some in zip(self._all, found.subset, strict=True)
-        )
-        draft, rest, no_noise = found.draft, Subset(left, right), [*unexplained, *found.unkept]
-        if not any(one.places for one in no_noise) and (left or right):
+        draft, rest, no_noise = found.draft, self._all_but(found.subset), [*unexplained, *found.unkept]
+        if not any(one.places for one in no_noise) and any(rest):
             draft, rest = self._explained_whole(draft, rest)
-        some_left = bool(rest.left or rest.right)
+        some_left = any(rest)
         return Calibration(
             "unexplained" if some_left else "proposed",
             _reason(draft, rest, len(found.subset.left)),
@@ -386,21 +384,19 @@ class _Search:
 
     def _marked(self, rest: Subset) -> bool:
         """Whether the remaining events name the attempt that wrote them, and the file does not use it yet."""
-        strict = self._start.spec.duplicates.policy == "strict"
-        events: list[RunEvent] = [self._runs.left[i] for i in rest.left]
-        events += [self._runs.right[j] for j in rest.right]
-        return strict and all(event.marked for event in events)
+        marked = (run[i].marked for run, some in zip(self._runs[:2], rest, strict=True) for i in some)
+        return self._start.spec.duplicates.policy == "strict" and all(marked)
 
 
 def _reason(draft: Draft, rest: Subset, explained: int) -> str:
     count = sum(proposal.loosens for proposal in draft.proposals)
     proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
-    if not (rest.left or rest.right):
+    if not any(rest):
         without = "without it" if count == 1 else "without any one of them"
         return f"The runs are equal with {proposals}; {without} they differ."
-    sides = ((rest.left, "reference"), (rest.right, "candidate"))
     left = " and ".join(
-        f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}" for some, name in sides
+        f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}"
+        for some, name in zip(rest, ("reference", "candidate"), strict=True)
     )
     return f"No rule explains {left}; the other {explained:,} pairs are equal with {proposals}."
 
