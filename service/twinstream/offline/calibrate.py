@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import RunEvent, Runs, Subset, bare_record
-from twinstream.calibration.proposals import Draft, ProposalStart
-from twinstream.calibration.search import Calibration, Left
+from twinstream.calibration.fields import Left
+from twinstream.calibration.proposals import ProposalStart
+from twinstream.calibration.search import Calibration
 from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
 from twinstream.core.events import Side
@@ -176,12 +177,7 @@ def calibrate(recording: Recording, start: ProposalStart, keys: Sequence[str] = 
     if found.result == "undecided":
         return Calibrated(found, None, None)
     differences = recording.check(found.draft.spec) if found.result == "unexplained" else None
-    return Calibrated(found, _file(found.draft, file_text(found)), differences)
-
-
-def _file(draft: Draft, text: str) -> str:
-    """The text of the file, which says the same as the draft."""
-    said = loads(text, "the proposed file")
-    assert said.order == draft.spec.order, "the file is the draft"
-    assert said.equality == draft.spec.equality, "the file is the draft"
-    return text
+    file = file_text(found)
+    said, meant = loads(file, "the proposed file"), found.draft.spec
+    assert (said.order, said.equality) == (meant.order, meant.equality), "the file is the draft"
+    return Calibrated(found, file, differences)

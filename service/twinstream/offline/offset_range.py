@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from operator import attrgetter
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
@@ -38,7 +38,6 @@ SideOffsets = Mapping[Side, Mapping[int, int]]
 """By side and partition; a side without an entry has none."""
 Edge = Literal["earliest", "latest"] | datetime | SideOffsets
 
-T = TypeVar("T")
 _MS = timedelta(milliseconds=1)
 _OFFSETS = re.compile(r"(reference|candidate):(\d+=\d+(?:,\d+=\d+)*)")
 _SIDES: Mapping[str, Side] = {name: side for side, name in NAMES.items()}
@@ -53,6 +52,10 @@ class PartitionRange(NamedTuple):
     read_end: int
 
 
+Parts = Mapping[int, PartitionRange]
+"""By partition."""
+
+
 @dataclass(frozen=True)
 class OffsetRange:
     """The stretch that is compared.
@@ -65,10 +68,10 @@ class OffsetRange:
     begin: Edge
     end: Edge
     slack: timedelta
-    parts: Mapping[Side, Mapping[int, PartitionRange]]
-    begins_ms: tuple[int | None, int | None] = (None, None)
-    passed: tuple[bool, bool] = (True, True)
-    holes: Sequence[Hole] = ()
+    parts: Mapping[Side, Parts]
+    begins_ms: Mapping[Side, int | None]
+    passed: Mapping[Side, bool]
+    holes: Sequence[Hole]
 
     @property
     def fuzzy(self) -> bool:
@@ -160,14 +163,10 @@ def stretch_of(
         end,
         slack,
         {side: _readable(parts[side], topics[side]) for side in Side},
-        begins_ms=_beginnings(begin, slack, parts, topics),
-        passed=_by_side(lambda side: _is_passed(end, parts[side], topics[side])),
+        begins_ms={side: _beginning(begin, slack, side, parts[side], topics) for side in Side},
+        passed={side: _is_passed(end, parts[side], topics[side]) for side in Side},
         holes=[hole for side in Side for hole in _lost(begin, side, parts[side], topics[side])],
     )
-
-
-def _by_side(value_of: Callable[[Side], T]) -> tuple[T, T]:
-    return value_of(Side.LEFT), value_of(Side.RIGHT)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------
@@ -220,7 +219,7 @@ def _check_named(option: str, edge: Edge, topics: Mapping[Side, Topic]) -> None:
                 )
 
 
-def _check_order(parts: Mapping[Side, Mapping[int, PartitionRange]]) -> None:
+def _check_order(parts: Mapping[Side, Parts]) -> None:
     for side, of_side in parts.items():
         for number, part in of_side.items():
             if part.first > part.end:
@@ -241,7 +240,7 @@ def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tu
     return found, found
 
 
-def _readable(parts: Mapping[int, PartitionRange], topic: Topic) -> dict[int, PartitionRange]:
+def _readable(parts: Parts, topic: Topic) -> dict[int, PartitionRange]:
     """The ranges without lost offsets."""
     return {
         number: PartitionRange(*(max(offset, topic.first[number]) for offset in part))
@@ -249,31 +248,28 @@ def _readable(parts: Mapping[int, PartitionRange], topic: Topic) -> dict[int, Pa
     }
 
 
-def _is_passed(end: Edge, parts: Mapping[int, PartitionRange], topic: Topic) -> bool:
+def _is_passed(end: Edge, parts: Parts, topic: Topic) -> bool:
     if not isinstance(end, datetime):
         return True
     return any(part.read_end < topic.ends[number] for number, part in parts.items())
 
 
-def _beginnings(
+def _beginning(
     begin: Edge,
     slack: timedelta,
-    parts: Mapping[Side, Mapping[int, PartitionRange]],
+    side: Side,
+    parts: Parts,
     topics: Mapping[Side, Topic],
-) -> tuple[int | None, int | None]:
+) -> int | None:
     """The time of a side's first record, if nothing precedes it and the other side began earlier."""
-
-    def beginning(side: Side) -> int | None:
-        own, other = topics[side].first_ms, topics[side.other].first_ms
-        if not isinstance(begin, datetime) or own is None or other is None:
-            return None
-        whole = all(part.read_first == 0 for part in parts[side].values())
-        return own if whole and own - other > slack // _MS else None
-
-    return _by_side(beginning)
+    own, other = topics[side].first_ms, topics[side.other].first_ms
+    if not isinstance(begin, datetime) or own is None or other is None:
+        return None
+    whole = all(part.read_first == 0 for part in parts.values())
+    return own if whole and own - other > slack // _MS else None
 
 
-def _lost(begin: Edge, side: Side, parts: Mapping[int, PartitionRange], topic: Topic) -> Iterator[Hole]:
+def _lost(begin: Edge, side: Side, parts: Parts, topic: Topic) -> Iterator[Hole]:
     """The holes for records that may have been deleted: only offsets show that what exists is complete."""
     declared = isinstance(begin, Mapping) and side in begin
     for number, part in parts.items():

@@ -22,6 +22,8 @@ must not use up their ceilings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
@@ -30,7 +32,7 @@ from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.timestamps import moment_of
-from twinstream.offline.offset_range import OffsetRange, PartitionRange, edge_text
+from twinstream.offline.offset_range import OffsetRange, edge_text
 from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
 
@@ -62,6 +64,19 @@ def explain(found: Sorted, known: KnownDifferences, matched: int) -> Sorted:
     return found._replace(counted=rest[0], undecided=rest[1], explained=explained)
 
 
+@dataclass
+class _SideRead:
+    """What was read of a side. Before `since_ms` the other side may have had no partner yet."""
+
+    since_ms: float
+    read: int = 0
+    beside: int = 0
+    first_ms: float = inf
+    newest_ms: float = -inf
+    reached_ms: float = -inf
+    doubtful: set[int] = field(default_factory=set)
+
+
 class Edges:
     """Judges the findings of one comparison of a stretch.
 
@@ -71,34 +86,25 @@ class Edges:
 
     def __init__(self, stretch: OffsetRange) -> None:
         self.stretch = stretch
-        self.read = [0, 0]
-        self.beside = [0, 0]
-        self.first_ms: list[int | None] = [None, None]
-        self.newest_ms: list[int | None] = [None, None]
-        self._reached_ms: list[int | None] = [None, None]
         self.go_on = False
-        slack = stretch.slack_ms
-        since = [None if at is None else at + slack for at in stretch.begins_ms]
-        self._since_ms = since[1], since[0]
-        self._doubtful: tuple[set[int], set[int]] = (set(), set())
+        begins = (stretch.begins_ms[side.other] for side in Side)
+        self.sides = [_SideRead(-inf if at is None else at + stretch.slack_ms) for at in begins]
 
     def note(self, line: Line) -> EdgePlace:
         """Where a line lies, as far as is known before the end is reached."""
-        side, at = line.side, line.timestamp_ms
-        self.read[side] += 1
-        self._reached_ms[side] = _later(self._reached_ms[side], at)
-        place = self._place(side, line.partition, line.offset, at)
+        of, at = self.sides[line.side], line.timestamp_ms
+        of.read += 1
+        of.reached_ms = max(of.reached_ms, at)
+        place = self._place(line.side, line.partition, line.offset, at)
         if place == "beside":
-            self.beside[side] += 1
+            of.beside += 1
         else:
-            first = self.first_ms[side]
-            self.first_ms[side] = at if first is None else min(first, at)
-            self.newest_ms[side] = _later(self.newest_ms[side], at)
+            of.first_ms, of.newest_ms = min(of.first_ms, at), max(of.newest_ms, at)
         return place
 
     def note_form(self, side: Side, letter: bytes) -> None:
         """Remember the canonical form of an event that is not within the stretch."""
-        self._doubtful[side].add(hash(letter))
+        self.sides[side].doubtful.add(hash(letter))
 
     @property
     def sharp(self) -> bool:
@@ -116,19 +122,16 @@ class Edges:
         return Sorted(*sorts.values())
 
     def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
-        part: PartitionRange = self.stretch.parts[side][partition]
+        part = self.stretch.parts[side][partition]
         if not part.first <= offset < part.end:
             return "beside"
-        since = self._since_ms[side]
-        return "within" if since is None or at >= since else "undecided"
+        return "within" if at >= self.sides[side].since_ms else "undecided"
 
     def _until(self, side: Side) -> float:
         """The time up to which the other side decides a missing partner of an event of this side."""
-        ended = self.stretch.passed[side.other] and not self.go_on
-        if ended:
-            return float("inf")
-        reached = self._reached_ms[side.other]
-        return float("-inf") if reached is None else reached - self.stretch.slack_ms
+        if self.stretch.passed[side.other] and not self.go_on:
+            return inf
+        return self.sides[side.other].reached_ms - self.stretch.slack_ms
 
     def _judge(self, divergence: Divergence, rules: Rules, until: tuple[float, float]) -> EdgePlace:
         finding = divergence.finding
@@ -138,7 +141,7 @@ class Edges:
 
         def proves(side: Side, event: Event) -> bool:
             decided = self._of(side, event) == "within" and event[TIMESTAMP_MS] <= until[side]
-            return decided and hash(rules.letter(event)) not in self._doubtful[side]
+            return decided and hash(rules.letter(event)) not in self.sides[side].doubtful
 
         if finding.kind == "reordered":
             sure = all(proves(side, event) for side, event in (*events, *finding.witness))
@@ -148,10 +151,6 @@ class Edges:
 
     def _of(self, side: Side, event: Event) -> EdgePlace:
         return self._place(side, event[PARTITION], event[OFFSET], event[TIMESTAMP_MS])
-
-
-def _later(newest: int | None, at: int) -> int:
-    return at if newest is None else max(newest, at)
 
 
 def count_by_side(found: Iterable[Divergence]) -> tuple[int, int]:
@@ -195,24 +194,20 @@ def told(edges: Edges, spec: Spec, found: Sorted, undecided: Sequence[dict[str, 
 
 
 def _side(edges: Edges, side: Side, spec: Spec, left_out: int) -> dict[str, Any]:
+    of = edges.sides[side]
     return {
         "topic": spec.version_of(side).topic,
         "partitions": {
-            str(number): {
-                "from": part.first,
-                "to": part.end,
-                "read_from": part.read_first,
-                "read_to": part.read_end,
-            }
+            str(number): dict(zip(("from", "to", "read_from", "read_to"), part, strict=True))
             for number, part in edges.stretch.parts[side].items()
         },
-        "records": edges.read[side] - edges.beside[side],
-        "records_beside": edges.beside[side],
+        "records": of.read - of.beside,
+        "records_beside": of.beside,
         "left_out": left_out,
-        "first_at": _moment(edges.first_ms[side]),
-        "last_at": _moment(edges.newest_ms[side]),
+        "first_at": _moment(of.first_ms),
+        "last_at": _moment(of.newest_ms),
     }
 
 
-def _moment(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else moment_of(milliseconds).isoformat()
+def _moment(milliseconds: float) -> str | None:
+    return moment_of(int(milliseconds)).isoformat() if isfinite(milliseconds) else None

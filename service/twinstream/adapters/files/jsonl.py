@@ -23,6 +23,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -51,6 +52,8 @@ _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value
 
 
 _VALUES = json.JSONDecoder()
+_MARK = re.compile(r"[ \t\n\r]*([{:,}])[ \t\n\r]*")
+"""What stands between the members of an object, with the white space around it."""
 
 
 class Unread(NamedTuple):
@@ -76,41 +79,33 @@ def entry_of(line: bytes) -> Any:
 
 
 def _parts(line: bytes) -> dict[str, bytes] | None:
-    """The texts of the members of an object, by name; None if it is no object, or has a name twice."""
+    """The texts of the members of an object, by name; None if it is no object, or has a name twice.
+
+    They are read as Python does it, which accepts more than JSON.
+    """
+    parts: dict[str, bytes] = {}
     try:
-        found = list(_members(line.decode("utf-8")))
+        text = line.decode("utf-8")
+        mark, place = _mark(text, 0, "{")
+        while mark != "}":
+            name, place = _VALUES.raw_decode(text, place)
+            _, begin = _mark(text, place, ":")
+            _, end = _VALUES.raw_decode(text, begin)
+            if str(name) in parts:
+                return None
+            parts[str(name)] = text[begin:end].encode()
+            mark, place = _mark(text, end, ",}")
     except (ValueError, RecursionError):
         return None
-    parts = dict(found)
-    return parts if len(parts) == len(found) else None
+    return parts if place == len(text) else None
 
 
-def _members(text: str) -> Iterator[tuple[str, bytes]]:
-    """Each member as Python reads it, which accepts more than JSON. Raises ValueError for no object."""
-    place, more = _after(text, 0, "{"), True
-    while more:
-        name, place = _VALUES.raw_decode(text, _skip(text, place))
-        begin = _skip(text, _after(text, place, ":"))
-        _, place = _VALUES.raw_decode(text, begin)
-        yield str(name), text[begin:place].encode()
-        place = _skip(text, place)
-        more = text.startswith(",", place)
-        place += more
-    if _skip(text, _after(text, place, "}")) < len(text):
-        raise ValueError("something follows the object")
-
-
-def _after(text: str, place: int, mark: str) -> int:
-    place = _skip(text, place)
-    if not text.startswith(mark, place):
-        raise ValueError(f"{mark} is missing")
-    return place + 1
-
-
-def _skip(text: str, place: int) -> int:
-    while place < len(text) and text[place] in " \t\n\r":
-        place += 1
-    return place
+def _mark(text: str, place: int, expected: str) -> tuple[str, int]:
+    """The mark that stands at a place, and the place behind it. Raises ValueError for any other."""
+    found = _MARK.match(text, place)
+    if found is None or found[1] not in expected:
+        raise ValueError(f"none of {expected} is there")
+    return found[1], found.end()
 
 
 class LineShape(NamedTuple):
@@ -138,18 +133,19 @@ class _Place(NamedTuple):
         return InputError(self.file, self.number, problem)
 
 
-class _Offsets:
-    """Numbers the lines without an offset: one more than the line before in the same partition."""
+NextOffsets = defaultdict[tuple[Side, int], int]
+"""The offset of the next line without one, by side and partition: one more than that of the line before."""
 
-    def __init__(self) -> None:
-        self._next: defaultdict[tuple[Side, int], int] = defaultdict(int)
 
-    def place(self, side: Side, entry: dict[str, Any], at: _Place) -> tuple[int, int]:
-        """The partition and the offset of an entry."""
-        partition = _whole(entry, "partition", 0, at)
-        offset = _whole(entry, "offset", self._next[side, partition], at)
-        self._next[side, partition] = offset + 1
-        return partition, offset
+def _entries(file: InputFile, read: Callable[[bytes], Any] = decode) -> Iterator[tuple[_Place, Any]]:
+    """What stands in each line. Raises InputError."""
+    for number, text in file.lines():
+        at = _Place(file.name, number)
+        try:
+            entry = read(text)
+        except DecodeError as error:
+            raise at.refuse(str(error)) from None
+        yield at, entry
 
 
 # -- one file for each side --------------------------------------------------------------------------------
@@ -170,11 +166,10 @@ def read_side(file: InputFile, side: Side, shape: LineShape = JSON[Side.LEFT]) -
         yield from _read_records(file, side, shape)
         return
     check_values_suffice(shape, file.name)
-    for offset, (number, text) in enumerate(file.lines()):
-        record = text
-        if shape.format == "utf8":
-            at = _Place(file.name, number)
-            record = _record(_decoded(text, at), shape.format, at)
+    records = file.lines()
+    if shape.format == "utf8":
+        records = ((at.number, _record(entry, shape.format, at)) for at, entry in _entries(file))
+    for offset, (number, record) in enumerate(records):
         yield Line(side, record, 0, offset, 0, file.name, number, number)
 
 
@@ -190,10 +185,8 @@ def check_values_suffice(shape: LineShape, name: str) -> None:
 
 
 def _read_records(file: InputFile, side: Side, shape: LineShape) -> Iterator[Line]:
-    offsets = _Offsets()
-    for number, text in file.lines():
-        at = _Place(file.name, number)
-        entry = _decoded(text, at)
+    offsets = NextOffsets(int)
+    for at, entry in _entries(file):
         if not isinstance(entry, dict) or "value_base64" not in entry:
             raise at.refuse(f'a line of records in the format {shape.format} is {{"value_base64": "…"}}')
         _check_members(entry, _RECORD, "a line", at)
@@ -228,10 +221,8 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
 
 def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iterator[Line]:
     """Reads a trace: each line names its side, and is an event or the end of that side."""
-    offsets = _Offsets()
-    for number, text in file.lines():
-        at = _Place(file.name, number)
-        entry = _decoded(text, at, entry_of)
+    offsets = NextOffsets(int)
+    for at, entry in _entries(file, entry_of):
         side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
         if side is None:
             raise at.refuse(_TRACE_SHAPE)
@@ -241,7 +232,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iter
         if "end" in entry and entry["end"] is not True:
             raise at.refuse(f'"end" can only be true, but is {_shown(entry["end"])}')
         if "end" in entry:
-            yield Line(side, None, 0, 0, 0, at.file, number, number)
+            yield Line(side, None, 0, 0, 0, at.file, at.number, at.number)
         else:
             yield _line(entry, shapes[side], side, offsets, at)
 
@@ -249,28 +240,23 @@ def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iter
 # -- members -----------------------------------------------------------------------------------------------
 
 
-def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: _Offsets, at: _Place) -> Line:
-    partition, offset = offsets.place(side, entry, at)
+def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: NextOffsets, at: _Place) -> Line:
+    partition = _whole(entry, "partition", 0, at)
+    offset = _whole(entry, "offset", offsets[side, partition], at)
+    offsets[side, partition] = offset + 1
     timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
-    key, headers = _key(entry), _headers(entry, at)
+    headers = _headers(entry, at)
     if "value" in entry:
         record: bytes | None = _record(entry["value"], shape.format, at)
     else:
         record = _bytes(entry["value_base64"], at)
     if shape.whole:
         stamp = timestamp_ms if "timestamp_ms" in entry else NO_TIMESTAMP
-        record = envelope(record, key, headers, stamp, partition)
+        record = envelope(record, _key(entry), headers, stamp, partition)
     place = (at.file, at.number, at.number)
     return Line(
         side, record, partition, offset, timestamp_ms, *place, tombstone=record is None, headers=headers
     )
-
-
-def _decoded(text: bytes, at: _Place, read: Callable[[bytes], Any] = decode) -> Any:
-    try:
-        return read(text)
-    except DecodeError as error:
-        raise at.refuse(str(error)) from None
 
 
 def _check_members(entry: dict[str, Any], known: tuple[str, ...], what: str, at: _Place) -> None:
