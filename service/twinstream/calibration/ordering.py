@@ -39,6 +39,7 @@ from twinstream.calibration.evidence import Members, field_text
 from twinstream.calibration.spread import QUIET, RECUR, STRETCHES, Confined, Keys, confined, examined, keys_of
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
+from twinstream.core.pairing.alignment import ascending
 from twinstream.spec.file.paths import Path
 
 MOST_PASSED = 32
@@ -76,19 +77,7 @@ def out_of_sequence(numbers: Sequence[int], places: Sequence[int]) -> Iterator[B
 
 def _longest(numbers: Sequence[int], places: Sequence[int]) -> list[int]:
     """The longest subsequence of numbers whose places ascend."""
-    ends: list[int] = []
-    tails: list[int] = []
-    before: dict[int, int | None] = {}
-    for number in numbers:
-        at = bisect_left(ends, places[number])
-        before[number] = tails[at - 1] if at else None
-        ends[at:at + 1], tails[at:at + 1] = [places[number]], [number]  # fmt: skip
-    found: list[int] = []
-    last = tails[-1] if tails else None
-    while last is not None:
-        found.append(last)
-        last = before[last]
-    return found[::-1]
+    return [number for number, _ in ascending((number, places[number]) for number in numbers)]
 
 
 class _Breaks:

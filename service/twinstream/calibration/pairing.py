@@ -20,7 +20,7 @@ Events of different kinds are never partners.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from twinstream.calibration.evidence import (
     can_be_named,
     field_text,
 )
+from twinstream.core.pairing.alignment import copies
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import without_nulls
@@ -59,14 +60,6 @@ class RunPairing(NamedTuple):
     certain: bool = True
 
 
-def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[PairedPlaces]:
-    """The pairs of equal names, the first with the first; both arguments are names, event by event."""
-    waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
-    for j, name in enumerate(right):
-        waiting[name].append(j)
-    return [(i, waiting[name].popleft()) for i, name in enumerate(left) if waiting.get(name)]
-
-
 def named(
     left: Sequence[RunEvent], right: Sequence[RunEvent], names: Sequence[Sequence[Hashable]]
 ) -> RunPairing:
@@ -75,7 +68,7 @@ def named(
     If events of a run share a name, those that are alike in all stable fields are partners.
     """
     if all(len(set(some)) == len(some) for some in names):
-        return RunPairing(by_name(*names))
+        return RunPairing(copies(*names))
     columns = [Members([event.value for event in run]) for run in (left, right)]
     stable = [
         path
@@ -86,7 +79,7 @@ def named(
         [*zip(some, column.rows(stable), strict=True)] for some, column in zip(names, columns, strict=True)
     ]
     certain = rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows)
-    return RunPairing(_completed(by_name(*rows), *names), certain=certain)
+    return RunPairing(_completed(copies(*rows), *names), certain=certain)
 
 
 def _completed(
@@ -97,7 +90,7 @@ def _completed(
         [place for place in range(len(run)) if place not in taken]
         for run, taken in ((left, {i for i, _ in pairs}), (right, {j for _, j in pairs}))
     )
-    more = by_name([left[i] for i in ones], [right[j] for j in others])
+    more = copies([left[i] for i in ones], [right[j] for j in others])
     return sorted([*pairs, *((ones[i], others[j]) for i, j in more)])
 
 
@@ -213,7 +206,7 @@ class _Kind:
         """The pairing by the combination under which the fewest other fields differ."""
         ranked = []
         for paths in names[:PAIRS_OF]:
-            pairs = by_name(self._left.rows(paths), self._right.rows(paths))
+            pairs = copies(self._left.rows(paths), self._right.rows(paths))
             ranked.append((self._differing(pairs), self._measures(paths), paths, pairs))
         score, _, paths, best = min(ranked, key=lambda one: one[:2])
         for other_score, _, other_paths, other in ranked:
@@ -249,9 +242,9 @@ class _Kind:
         left, right = self._left.rows(stable), self._right.rows(stable)
         changes = sum(one != next_one for one, next_one in pairwise(left))
         if left == right and changes >= INFORMATIVE:
-            return RunPairing(by_name(left, right))
+            return RunPairing(copies(left, right))
         contents = [[canonical_value(value) for value in values] for values in self._values]
-        equal = by_name(list(zip(left, contents[0], strict=True)), list(zip(right, contents[1], strict=True)))
+        equal = copies(list(zip(left, contents[0], strict=True)), list(zip(right, contents[1], strict=True)))
         partners = dict(equal)
         sizes = Counter(row for i, row in enumerate(left) if i not in partners)
         return RunPairing(_completed(equal, left, right), certain=max(sizes.values(), default=1) == 1)

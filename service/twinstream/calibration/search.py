@@ -36,7 +36,7 @@ from twinstream.calibration.evidence import (
 )
 from twinstream.calibration.fields import Left, Noise, noise_of, unlike
 from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise
-from twinstream.calibration.pairing import RunPairing, by_name, inferred, named
+from twinstream.calibration.pairing import RunPairing, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
     Proposal,
@@ -50,6 +50,7 @@ from twinstream.calibration.proposals import (
 )
 from twinstream.calibration.spread import examined
 from twinstream.core.events import Form, alike
+from twinstream.core.pairing.alignment import copies
 from twinstream.errors import SpecError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.paths import Path, overlap, parse_path
@@ -329,7 +330,7 @@ class _Search:
         if close is not None:
             return [pairs[at] for at in equal if close(*(form[3] for form in forms[at]))]
         others = sorted((pairs[at][1], letters[at][1]) for at in equal)
-        again = by_name([letters[at][0] for at in equal], [letter for _, letter in others])
+        again = copies([letters[at][0] for at in equal], [letter for _, letter in others])
         return [(pairs[equal[one]][0], others[other][0]) for one, other in again]
 
     def _is_equal(self, draft: Draft, subset: Subset) -> bool:

@@ -17,8 +17,8 @@ subsequence, too; else it is a possible explanation, not always the smallest: ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -69,36 +69,39 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
             _, x, y = arrived
             return Alignment(_walk_back(history, x, y), x, y, exhausted=False)
         furthest = reached
-    pairs = _copies_in_order(left, right)
+    pairs = ascending(copies(left, right))
     if whole or not pairs:
         return Alignment(pairs, len(left), len(right), exhausted=True)
     return Alignment(pairs, pairs[-1][0] + 1, pairs[-1][1] + 1, exhausted=True)
 
 
-def _copies_in_order(left: Sequence[object], right: Sequence[object]) -> list[tuple[int, int]]:
-    """The most pairs of n-th copies of a value that increase on both sides.
+def copies(left: Sequence[object], right: Sequence[object]) -> list[tuple[int, int]]:
+    """The pairs of n-th copies of a value, as far as both sides have them, in the order of `left`."""
+    places: defaultdict[object, deque[int]] = defaultdict(deque)
+    for place, value in enumerate(right):
+        places[value].append(place)
+    return [(place, places[value].popleft()) for place, value in enumerate(left) if places.get(value)]
+
+
+def ascending(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The most of some pairs, which ascend in their first members, that ascend in both. O(n log n).
 
     A longest increasing subsequence by patience sorting: a pile's top ends the best sequence of that length.
     """
-    places: dict[object, deque[int]] = {}
-    for place, value in enumerate(right):
-        places.setdefault(value, deque()).append(place)
     tops: list[int] = []
     piles: list[tuple[int, int]] = []
     before: dict[tuple[int, int], tuple[int, int] | None] = {}
-    for place, value in enumerate(left):
-        if copies := places.get(value):
-            pair = (place, copies.popleft())
-            pile = bisect_left(tops, pair[1])
-            before[pair] = piles[pile - 1] if pile else None
-            tops[pile : pile + 1] = [pair[1]]
-            piles[pile : pile + 1] = [pair]
-    pairs: list[tuple[int, int]] = []
+    for pair in pairs:
+        pile = bisect_left(tops, pair[1])
+        before[pair] = piles[pile - 1] if pile else None
+        tops[pile : pile + 1] = [pair[1]]
+        piles[pile : pile + 1] = [pair]
+    found: list[tuple[int, int]] = []
     last = piles[-1] if piles else None
     while last is not None:
-        pairs.append(last)
+        found.append(last)
         last = before[last]
-    return pairs[::-1]
+    return found[::-1]
 
 
 def _step(furthest: dict[int, int], diagonal: int, differences: int) -> int:
