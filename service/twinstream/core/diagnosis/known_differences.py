@@ -7,6 +7,7 @@ a difference expected ten times that comes a thousand times is not the expected 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class KnownDifferences:
 
     def __init__(self, rules: Sequence[KnownDifference]) -> None:
         self.rules = rules
-        self.hits: dict[str, int] = {}
+        self.hits: Counter[str] = Counter()
         self._by_id = {rule.id: rule for rule in rules}
         self._ceilings = Ceilings()
         self._examples: list[Covered] = []
@@ -63,12 +64,12 @@ class KnownDifferences:
     @property
     def counts(self) -> dict[str, int]:
         """The number of findings that each rule has covered, zeros included."""
-        return {rule.id: self.hits.get(rule.id, 0) for rule in self.rules}
+        return {rule.id: self.hits[rule.id] for rule in self.rules}
 
     def open(self, matched: int) -> bool:
         """Whether any rule may still cover a finding; one with a share may, since more pairs will come."""
         in_force = (rule for rule in self.rules if rule.until_ms > -math.inf)
-        return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in in_force)
+        return any(rule.share is not None or rule.allows(self.hits[rule.id], matched) for rule in in_force)
 
     def expired(self, since_ms: float) -> bool:
         """Whether no rule covers events that were written at `since_ms` or later."""
@@ -84,10 +85,9 @@ class KnownDifferences:
         if counted is None:
             return None
         rule = counted if counted in choices else choices[0]
-        hits = self.hits.get(counted, 0)
-        self.hits[counted] = hits + 1
-        if _is_example(hits):
+        if _is_example(self.hits[counted]):
             self._examples.append(Covered(finding, rule))
+        self.hits[counted] += 1
         return rule
 
     def speaks_of(self, finding: Finding) -> bool:
@@ -98,12 +98,12 @@ class KnownDifferences:
         """Whether a rule may cover the event of a finding under its kind, whatever its other half is."""
         choices = tuple(rule.id for rule in self._in_force(finding) if rule.may_cover(finding))
         rules = map(self._by_id.__getitem__, self._ceilings.reachable(choices))
-        return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in rules)
+        return any(rule.share is not None or rule.allows(self.hits[rule.id], matched) for rule in rules)
 
     def over_share(self, finding: Finding, matched: int) -> bool:
         """Whether only a share of the pairs keeps rules from covering a finding; more pairs will come."""
         rules = map(self._by_id.__getitem__, self._ceilings.reachable(self._choices(finding)))
-        return any(rule.share is not None and not rule.allows(self._hits(rule), matched) for rule in rules)
+        return any(rule.share is not None and not rule.allows(self.hits[rule.id], matched) for rule in rules)
 
     def take_back(self, finding: Finding) -> None:
         """Stop counting a finding that was explained, and turned out to be another difference."""
@@ -120,9 +120,6 @@ class KnownDifferences:
 
     def _free(self, ceilings: Ceilings, matched: int) -> IsFree:
         return lambda rule: self._by_id[rule].allows(ceilings.count(rule), matched)
-
-    def _hits(self, rule: KnownDifference) -> int:
-        return self.hits.get(rule.id, 0)
 
     def _in_force(self, finding: Finding) -> Iterator[KnownDifference]:
         """The rules that do not expire before the events of a finding."""

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
@@ -79,23 +78,6 @@ class Explanation(NamedTuple):
     newest_ms: int
 
 
-class State(Enum):
-    """The states of a scope, which decide what happens to a new event; see the table above."""
-
-    GATHERING = "gathering"
-    COLLECTING = "collecting"
-    LOST = "lost"
-
-
-STEPS = {
-    (State.COLLECTING, "gather"): State.GATHERING,
-    (State.GATHERING, "collect"): State.COLLECTING,
-    (State.COLLECTING, "collect"): State.COLLECTING,
-    (State.GATHERING, "lose"): State.LOST,
-    (State.COLLECTING, "lose"): State.LOST,
-}
-"""The next state by state and step; no other steps are possible."""
-
 NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
 
 
@@ -103,6 +85,7 @@ class Scope:
     """A part of the order that is set aside: the two pieces collected so far, and their explanation.
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
+    `gathering`: other events of its part of the order may still match. `lost`: it was given up.
     `tainted`: its proof lies behind a hole. `needs`: the batches whose attempts must agree before it counts
     (None, if unknown, stands for all open ones). `disputed`: its differences may all be known ones.
     `moment` is when its difference was proven. `example` is one of its events. `dropped` are the events that
@@ -118,7 +101,7 @@ class Scope:
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.dropped: tuple[list[Event], list[Event]] = ([], [])
-        self._state = State.COLLECTING
+        self.gathering = self.lost = False
         self.example: Event | None = None
         self.findings: list[Finding] = []
         self._letter = relation.letter
@@ -130,24 +113,6 @@ class Scope:
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
-
-    @property
-    def gathering(self) -> bool:
-        """Whether other events of its part of the order may still match."""
-        return self._state is State.GATHERING
-
-    @property
-    def lost(self) -> bool:
-        """Whether it was given up."""
-        return self._state is State.LOST
-
-    def gather(self) -> None:
-        """Begin to gather."""
-        self._state = STEPS[self._state, "gather"]
-
-    def collect(self) -> None:
-        """Collect every event from here on."""
-        self._state = STEPS[self._state, "collect"]
 
     def first_place(self) -> tuple[int, int, int]:
         """The place of its first event: side, partition and offset."""
@@ -239,7 +204,7 @@ class Scope:
 
     def lose(self, booked: Explanation) -> None:
         """Give up: drop the pieces except for the booked events, and collect no more events."""
-        self._state, self.findings = STEPS[self._state, "lose"], []
+        self.gathering, self.lost, self.findings = False, True, []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for dropped, piece in zip(self.dropped, self.pieces, strict=True):
@@ -344,10 +309,9 @@ class Scope:
     def restore(self, state: Mapping[str, Any], held: Sequence[Mapping[PartitionOffset, Event]]) -> None:
         """Take over the `state`; `held` are the unmatched events of each side, by place."""
         self.tainted, self.disputed, self.moment = state["tainted"], state["disputed"], state["moment"]
-        if (needs := state["needs"]) is not None:
-            self.needs = frozenset((Side(side), name, number) for side, name, number in needs)
-        if state["gathering"]:
-            self.gather()
+        if state["needs"] is not None:
+            self.needs = frozenset((Side(side), name, number) for side, name, number in state["needs"])
+        self.gathering = state["gathering"]
         for side in Side:
             for partition, offset in state["places"][side]:
                 self.pieces[side].append(held[side][partition, offset])

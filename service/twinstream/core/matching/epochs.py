@@ -237,7 +237,7 @@ class EpochsIndex(Index):
         """Gather an event of the open epoch that cannot match any more, since the other side is past it."""
         if self._aside is None:
             self._aside = self._hooks.open(self, self._order, self._depth)
-            self._aside.gather()
+            self._aside.gathering = True
             self._classes = None
         self._aside.add(side, event)
         if self._classes is not None:
@@ -320,7 +320,7 @@ class EpochsIndex(Index):
             assert ahead is not None, "what is queued is of the side ahead"
             for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=place_in_side)):
                 whole.add(ahead, event)
-        whole.collect()
+        whole.gathering = False
         for part in inner:
             self._hooks.absorb(whole, part)
 

@@ -34,29 +34,15 @@ class SetAside(Protocol):
 
     `owner` is the index that it was set aside from, `order` that of its events. `pieces` are its events by
     side, `example` is one of them; a `lost` one keeps none. While it is `gathering`, other events of the same
-    part may still match.
+    part may still match; else it takes every event.
     """
 
     owner: Index
+    order: Order
+    pieces: tuple[list[Event], list[Event]]
     example: Event | None
-
-    @property
-    def lost(self) -> bool: ...  # noqa: D102
-
-    @property
-    def gathering(self) -> bool: ...  # noqa: D102
-
-    @property
-    def order(self) -> Order: ...  # noqa: D102
-
-    @property
-    def pieces(self) -> tuple[list[Event], list[Event]]: ...  # noqa: D102
-
-    def gather(self) -> None:
-        """Begin to gather."""
-
-    def collect(self) -> None:
-        """Stop gathering, and take every event from here on."""
+    gathering: bool
+    lost: bool
 
     def add(self, side: Side, event: Event) -> None:
         """Add an event."""
