@@ -33,17 +33,15 @@ from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, R
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.events import (
-    FORM,
     OFFSET,
     PARTITION,
-    ROUTE,
     TIMESTAMP_MS,
     Event,
     PartitionOffset,
     Side,
     place_in_side,
 )
-from twinstream.core.matching.index import Index
+from twinstream.core.matching.index import Index, route_at
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
 from twinstream.core.pairing.pairing import pair
 from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Pairing
@@ -247,10 +245,7 @@ class Scope:
 
     def route(self, event: Event) -> Any:
         """The route of an event at the depth of this scope."""
-        route: Any = event[FORM][ROUTE]
-        for _ in range(self.depth):
-            route = route[1]
-        return route
+        return route_at(event, self.depth)
 
     def explain(
         self, relation: Relation, recent: Recent, *, whole: bool, lengths: Lengths | None = None

@@ -3,7 +3,7 @@
 A barrier depends on everything, so no event may pass it. While neither side is past a barrier that the other
 lacks, both are in one *open* epoch, which has its own index. A side that is *ahead* has written barriers that
 the other has not: these wait in a queue, each with an index for the epoch behind it. So for an event x of
-side i, with j the other side, the questions of the `algorithm` become:
+side i, with j the other side, the questions of the algorithm (see `pairwise`) become:
 
 - the oldest equal event of j is minimal  ⇔  it is so in the open epoch; for a barrier x: it is the first in
   the queue of j, and the open epoch is empty;
@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.matching.bags import path_of
 from twinstream.core.matching.barrier_resync import BarrierResync
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
+from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, route_at, without
 from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.order import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
 
@@ -266,7 +266,7 @@ class EpochsIndex(Index):
             self._hooks.absorb(scope, gathering)
 
     def _class_of(self, event: Event) -> Hashable:
-        return ordered_class(self._order.inner, self._route(event))
+        return ordered_class(self._order.inner, route_at(event, self._depth))
 
     def _gather_waiting(self, side: Side) -> None:
         """Gather the unmatched events of a side in the open epoch, which cannot match any more."""
@@ -354,8 +354,8 @@ class EpochsIndex(Index):
     def _is_past_barrier(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> bool:
         """Whether a scope settled a barrier, so that the events fed again are of another epoch."""
         return any(
-            sum(self._route(event) is BARRIER for event in piece)
-            > sum(self._route(event) is BARRIER for event in tail)
+            sum(route_at(event, self._depth) is BARRIER for event in piece)
+            > sum(route_at(event, self._depth) is BARRIER for event in tail)
             for piece, tail in zip(scope.pieces, tails, strict=True)
         )
 
@@ -408,13 +408,7 @@ class EpochsIndex(Index):
             self._queued.clear()
             self._ahead = None
             for event, since_ms in rest:
-                self.restore(side, event, self._route(event), since_ms)
-
-    def _route(self, event: Event) -> Any:
-        route: Any = event[0][0]
-        for _ in range(self._depth):
-            route = route[1]
-        return route
+                self.restore(side, event, route_at(event, self._depth), since_ms)
 
 
 @cache

@@ -1,7 +1,7 @@
 """The interface of every index of unmatched events.
 
 An index holds the unmatched events of both sides at one node of the order, and takes the three steps of the
-`algorithm` for each new event.
+algorithm (see `pairwise`) for each new event.
 
 In step 2 an index *sets aside* the smallest part of itself that the difference touches, as a `Scope`: events
 of that part go to the scope until the index resumes it. See `scope`.
@@ -93,9 +93,13 @@ class Index(ABC):
 
     __slots__ = ()
 
-    @abstractmethod
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
         """Take the three steps for an event: its partner, or None if it is unmatched or in a scope."""
+        partner = self.answer(side, event, route)
+        if partner is UNANSWERED:
+            self.restore(side, event, route, event[3])
+            return None
+        return partner
 
     @abstractmethod
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
@@ -169,6 +173,14 @@ class Index(ABC):
                     pairs.partners.append(left)
                     pairs.events.append(right)
         return pairs
+
+
+def route_at(event: Event, depth: int) -> Any:
+    """The route of an event at a node with so many keys and branches above it."""
+    route: Any = event[0][0]
+    for _ in range(depth):
+        route = route[1]
+    return route
 
 
 def without(events: Iterable[tuple[Event, int]], gone: Iterable[Event]) -> list[tuple[Event, int]]:

@@ -1,7 +1,8 @@
 """Keys and branches: a separate index for each, made when its first event comes.
 
 Events of different keys are independent, so the index of an event's key answers all questions of the
-`algorithm`. Used where the order within a key is neither a sequence nor a bag; those are lanes (see `lanes`).
+algorithm (see `pairwise`). Used where the order within a key is neither a sequence nor a bag; those are lanes
+(see `lanes`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.matching.index import UNANSWERED, Index, Pairs, SetAside
+from twinstream.core.matching.index import UNANSWERED, Index, Pairs, SetAside, route_at
 
 
 class KeyedIndex(Index):
@@ -66,7 +67,7 @@ class KeyedIndex(Index):
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         by_key: dict[Hashable, list[Event]] = {}
         for event in events:
-            by_key.setdefault(self._key(event), []).append(event)
+            by_key.setdefault(route_at(event, self._depth)[0], []).append(event)
         for key, gone in by_key.items():
             self._parts[key].remove(side, gone)
             self._forget_if_done(key, self._parts[key])
@@ -91,14 +92,7 @@ class KeyedIndex(Index):
 
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         assert scope.example is not None, "a scope has an event"
-        key = self._key(scope.example)
+        key = route_at(scope.example, self._depth)[0]
         pairs = self._parts[key].resume(scope, tails)
         self._forget_if_done(key, self._parts[key])
         return pairs
-
-    def _key(self, event: Event) -> Hashable:
-        route: Any = event[0][0]
-        for _ in range(self._depth):
-            route = route[1]
-        key: Hashable = route[0]
-        return key

@@ -3,8 +3,8 @@
 Each rule has two roles, and splits the events of a role by the key that both must share. The unmatched
 events of one role and key of a side are a *bucket*. The event's `Roles` say in which buckets it is, and which
 buckets of either side *oppose* it, that is, hold the events that depend on it. So for an event x of side i,
-with j the other side, and y the oldest unmatched event of j that equals x, the questions of the `algorithm`
-become:
+with j the other side, and y the oldest unmatched event of j that equals x, the questions of the algorithm
+(see `pairwise`) become:
 
 1. y is minimal  ⇔  no bucket of j that opposes it has an event older than y;
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
@@ -58,13 +58,6 @@ class RuledIndex(Index):
 
     # -- matching ------------------------------------------------------------------------------------------
 
-    def take(self, side: Side, event: Event, route: Roles) -> Event | None:
-        partner = self.answer(side, event, route)
-        if partner is not UNANSWERED:
-            return partner
-        self._wait(side, event, route, event[3])
-        return None
-
     def answer(self, side: Side, event: Event, route: Roles) -> Event | None:
         """Take steps 1 and 2. Complexity: O(r) in the rules that apply, O(r log n) for those about times."""
         if self._aside and (scope := self._aside.get(route.group)) is not None:
@@ -117,11 +110,11 @@ class RuledIndex(Index):
         entries = (held,) if type(held) is tuple else held
         return next((entry for entry in entries if equal(entry[1], event)), None)
 
-    def _wait(self, side: Side, event: Event, roles: Roles, since_ms: int) -> None:
+    def restore(self, side: Side, event: Event, route: Roles, since_ms: int) -> None:
         self._count = number = self._count + 1
         self._size[side] += 1
         letter = event[0][1] if self._plain else self._hooks.canonical(event[0][1])
-        entry = (number, event, roles, since_ms, letter)
+        entry = (number, event, route, since_ms, letter)
         forms, buckets = self._forms[side], self._buckets[side]
         held = forms.setdefault(letter, entry)
         if held is not entry:
@@ -129,8 +122,8 @@ class RuledIndex(Index):
                 forms[letter] = deque((held, entry))
             else:
                 held.append(entry)
-        keys = roles[1]
-        for place, (role, _, timed) in enumerate(roles[0][2]):
+        keys = route[1]
+        for place, (role, _, timed) in enumerate(route[0][2]):
             key = keys[place]
             if timed:
                 times = buckets[role].get(key[0])
@@ -228,9 +221,6 @@ class RuledIndex(Index):
         for held in self._forms[side].values():
             entries.extend((held,) if type(held) is tuple else held)
         return sorted(entries, key=itemgetter(0))
-
-    def restore(self, side: Side, event: Event, route: Roles, since_ms: int) -> None:
-        self._wait(side, event, route, since_ms)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         gone = set(map(id, events))
