@@ -91,7 +91,7 @@ def explain_partnerless(
 ) -> list[Finding]:
     """Name events that are proven to have no partner; no two of them are equal."""
     letters = list(map(letter, left)), list(map(letter, right))
-    alone = Pairing(left_rest=list(range(len(left))), right_rest=list(range(len(right))))
+    alone = Pairing(rest=(list(range(len(left))), list(range(len(right)))))
     return name_findings((left, right), letters, alone, lambda *_: False, identity, recent)
 
 
@@ -106,7 +106,7 @@ class _Naming:
         self._pieces, self._letters, self._dependent = pieces, letters, dependent
         self._pairs = pairing.pairs
         self._paired: dict[Exact, list[Event]] = {}
-        self._left, self._right = sorted(pairing.left_rest), sorted(pairing.right_rest)
+        self._left, self._right = map(sorted, pairing.rest)
 
     def findings(self, identity: IdentityOf | None, recent: Recent) -> list[Finding]:
         moved = self._partners(lambda side, place: self._letters[side][place])

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
@@ -266,8 +267,8 @@ class Scope:
         found = name_findings(self.pieces, contents, named, relation.dependent, relation.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
-            [self.pieces[0][i] for i in pairing.left_tail] + self.pieces[0][len(left) :],
-            [self.pieces[1][j] for j in pairing.right_tail] + self.pieces[1][len(right) :],
+            [self.pieces[0][i] for i in pairing.tail[0]] + self.pieces[0][len(left) :],
+            [self.pieces[1][j] for j in pairing.tail[1]] + self.pieces[1][len(right) :],
         )
         looked = self.pieces[0][: len(left)], self.pieces[1][: len(right)]
         newest_ms = max((event[TIMESTAMP_MS] for piece in looked for event in piece), default=0)
@@ -335,10 +336,15 @@ def _with_moved(pairing: Pairing, contents: Letters) -> Pairing:
     No other event of a tail is a difference yet. This is for naming alone: until the sides have met again,
     the other half of an event that changed places is in a tail.
     """
-    tails = [(contents[0][i] for i in pairing.left_tail), (contents[1][j] for j in pairing.right_tail)]
-    left = _halves(pairing.left_tail, tails[0], Counter(contents[1][j] for j in pairing.right_rest))
-    right = _halves(pairing.right_tail, tails[1], Counter(contents[0][i] for i in pairing.left_rest))
-    return replace(pairing, left_rest=[*pairing.left_rest, *left], right_rest=[*pairing.right_rest, *right])
+    found = [
+        _halves(
+            pairing.tail[side],
+            contents[side].__getitem__,
+            Counter(map(contents[side.other].__getitem__, pairing.rest[side.other])),
+        )
+        for side in Side
+    ]
+    return _differing(pairing, found)
 
 
 def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side, int], Hashable]) -> Pairing:
@@ -347,7 +353,7 @@ def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side,
     This is for naming alone, and for differences that have no other half yet. The other half of an event that
     changed is among the next events: the search goes no further.
     """
-    rest = pairing.left_rest, pairing.right_rest
+    rest = pairing.rest
     moved = {contents[0][i] for i in rest[0]} & {contents[1][j] for j in rest[1]}
     about = [
         Counter(identity(side, place) for place in rest[side] if contents[side][place] not in moved)
@@ -355,21 +361,26 @@ def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side,
     ]
     lacking = about[0] - about[1], about[1] - about[0]
     found: list[list[int]] = []
-    for side, tail in zip(Side, (pairing.left_tail, pairing.right_tail), strict=True):
-        wanted, named = lacking[side.other], set(rest[side])
-        left_over = [place for place in tail[:TAIL_SEEN] if place not in named] if wanted else []
-        found.append(_halves(left_over, [identity(side, place) for place in left_over], wanted))
-    return replace(pairing, left_rest=[*rest[0], *found[0]], right_rest=[*rest[1], *found[1]])
+    for side in Side:
+        named = set(rest[side])
+        left_over = [place for place in pairing.tail[side][:TAIL_SEEN] if place not in named]
+        found.append(_halves(left_over, partial(identity, side), lacking[side.other]))
+    return _differing(pairing, found)
 
 
-def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> list[int]:
+def _halves(tail: Iterable[int], content: Callable[[int], T], wanted: Counter[T]) -> list[int]:
     """The places of a tail whose content is wanted, each content as often as it is wanted."""
     found = []
-    for place, content in zip(tail, contents, strict=True) if wanted else ():
-        if wanted[content] > 0:
-            wanted[content] -= 1
+    for place in tail if wanted else ():
+        if wanted[content(place)] > 0:
+            wanted[content(place)] -= 1
             found.append(place)
     return found
+
+
+def _differing(pairing: Pairing, found: Sequence[list[int]]) -> Pairing:
+    """The pairing with more places of either side among the differences."""
+    return replace(pairing, rest=(pairing.rest[0] + found[0], pairing.rest[1] + found[1]))
 
 
 def _first(events: Iterable[Event]) -> Event | None:
@@ -385,7 +396,7 @@ def _last_of(events: Iterable[Event]) -> dict[int, int]:
 
 
 def _cost(pairing: Pairing) -> int:
-    differences = min(len(pairing.left_rest) + len(pairing.right_rest), ALIGNMENT_BUDGET)
+    differences = min(sum(map(len, pairing.rest)), ALIGNMENT_BUDGET)
     return differences * differences // 2
 
 

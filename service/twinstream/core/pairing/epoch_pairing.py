@@ -24,9 +24,10 @@ from heapq import heappop, heappush
 from itertools import chain, count
 from typing import NamedTuple
 
+from twinstream.core.events import Side
 from twinstream.core.order import BARRIER
 from twinstream.core.pairing.alignment import align
-from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, count_behind
 
 EVENT_COST, BARRIER_COST = 1000, 1001
 LONGEST_GAP = 64
@@ -57,8 +58,7 @@ def pair_epochs(inside: Inside, left: Items, right: Items, *, whole: bool) -> Pa
 
     Complexity: O(n) for equal pieces, more for each difference, bounded by `WORK_LIMIT`.
     """
-    search = _Search(_cut(left), _cut(right), whole)
-    return search.pairing(inside)
+    return _Search((_cut(left), _cut(right)), whole).pairing(inside)
 
 
 def _cut(items: Items) -> _Piece:
@@ -77,10 +77,15 @@ EpochPlace = tuple[int, int]
 
 
 class _Search:
-    def __init__(self, left: _Piece, right: _Piece, whole: bool) -> None:
-        self.left, self.right, self.whole = left, right, whole
-        self.end = (len(left.barriers), len(right.barriers))
+    def __init__(self, pieces: tuple[_Piece, _Piece], whole: bool) -> None:
+        self.pieces, self.whole = pieces, whole
+        self.end = len(pieces[0].barriers), len(pieces[1].barriers)
         self._work = WORK_LIMIT
+
+    def _between(self, start: EpochPlace, end: EpochPlace) -> tuple[list[Item], list[Item]]:
+        """The events of both sides in the epochs between two places."""
+        left, right = self.pieces
+        return left.stretch(start[0], end[0]), right.stretch(start[1], end[1])
 
     # -- the cheapest path ---------------------------------------------------------------------------------
 
@@ -129,10 +134,12 @@ class _Search:
                     yield i + skip_left, j + skip_right
 
     def _alike(self, place: EpochPlace) -> bool:
-        return self.left.barriers[place[0] - 1].letter == self.right.barriers[place[1] - 1].letter
+        left, right = self.pieces
+        return left.barriers[place[0] - 1].letter == right.barriers[place[1] - 1].letter
 
     def _at_least(self, start: EpochPlace, end: EpochPlace) -> int:
-        return EVENT_COST * abs(self.left.size(start[0], end[0]) - self.right.size(start[1], end[1]))
+        left, right = self.pieces
+        return EVENT_COST * abs(left.size(start[0], end[0]) - right.size(start[1], end[1]))
 
     def _difference(self, start: EpochPlace, end: EpochPlace) -> int:
         lacking, surplus = self._unlike(start, end)
@@ -140,10 +147,7 @@ class _Search:
 
     def _unlike(self, start: EpochPlace, end: EpochPlace) -> tuple[int, int]:
         """The number of events between two places that each side has more than the other."""
-        left, right = (
-            Counter(item.letter for item in piece.stretch(a, b))
-            for piece, a, b in ((self.left, start[0], end[0]), (self.right, start[1], end[1]))
-        )
+        left, right = (Counter(item.letter for item in events) for events in self._between(start, end))
         self._work -= left.total() + right.total()
         return (left - right).total(), (right - left).total()
 
@@ -159,10 +163,8 @@ class _Search:
         return EVENT_COST * (lacking if ahead[1] else min(lacking, surplus))
 
     def _by_content(self) -> list[EpochPlace]:
-        letters = [[item.letter for item in piece.barriers] for piece in (self.left, self.right)]
-        return [
-            (i + 1, j + 1) for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=self.whole).pairs
-        ]
+        left, right = ([item.letter for item in piece.barriers] for piece in self.pieces)
+        return [(i + 1, j + 1) for i, j in align(left, right, ALIGNMENT_BUDGET, whole=self.whole).pairs]
 
     # -- the pairing along it ------------------------------------------------------------------------------
 
@@ -177,18 +179,18 @@ class _Search:
         return result
 
     def _include_stretch(self, result: Pairing, inside: Inside, start: EpochPlace, end: EpochPlace) -> None:
-        part = inside(self.left.stretch(start[0], end[0]), self.right.stretch(start[1], end[1]), True)
-        *lost_left, barrier_left = self.left.barriers[start[0] : end[0]]
-        *lost_right, barrier_right = self.right.barriers[start[1] : end[1]]
-        part.left_rest += [item.place for item in lost_left]
-        part.right_rest += [item.place for item in lost_right]
+        part = inside(*self._between(start, end), True)
+        for side in Side:
+            lost = self.pieces[side].barriers[start[side] : end[side] - 1]
+            part.rest[side].extend(item.place for item in lost)
         if part.different:
             result.clean = result.epochs = 0
         else:
             result.clean += len(part.pairs)
             result.epochs += bool(part.pairs) and start != (0, 0)
         result.include(part)
-        result.pairs.append((barrier_left.place, barrier_right.place))
+        left, right = self.pieces
+        result.pairs.append((left.barriers[end[0] - 1].place, right.barriers[end[1] - 1].place))
         result.clean += 1
 
     def _include_rest(self, result: Pairing, inside: Inside, place: EpochPlace) -> None:
@@ -198,36 +200,27 @@ class _Search:
             part = self._all_that_is_left(inside, place)
             clean = len(part.pairs)
         else:
-            part = inside(self.left.epochs[place[0]], self.right.epochs[place[1]], False)
-            clean = max(0, len(part.pairs) - 2 * min(len(part.left_tail), len(part.right_tail)))
-            self._refuse_stragglers(part, ahead)
-            part.left_tail += _places(self.left, place[0])
-            part.right_tail += _places(self.right, place[1])
+            part = inside(*self._between(place, (place[0] + 1, place[1] + 1)), False)
+            clean = max(0, len(part.pairs) - 2 * min(map(len, part.tail)))
+            for side in Side:
+                if ahead[side.other] and part.tail[side]:  # The other side is past these.
+                    part.rest[side].extend(part.tail[side])
+                    part.tail[side].clear()
+                    part.clean = 0
+                part.tail[side].extend(_places(self.pieces[side], place[side]))
         if part.different:
             result.clean, result.epochs = part.clean, 0
         else:
             result.clean += clean
         result.include(part)
 
-    @staticmethod
-    def _refuse_stragglers(part: Pairing, ahead: tuple[bool, bool]) -> None:
-        """Make differences of the tail of the side behind in an epoch that the other side is past."""
-        if ahead[0] and part.right_tail:
-            part.right_rest, part.right_tail, part.clean = part.right_rest + part.right_tail, [], 0
-        if ahead[1] and part.left_tail:
-            part.left_rest, part.left_tail, part.clean = part.left_rest + part.left_tail, [], 0
-
     def _all_that_is_left(self, inside: Inside, place: EpochPlace) -> Pairing:
         """The pairing of the rest as one epoch, without its barriers. The sides meet again behind these."""
-        i, j = place
-        part = inside(self.left.stretch(i, self.end[0] + 1), self.right.stretch(j, self.end[1] + 1), True)
-        lost_left = [item.place for item in self.left.barriers[i:]]
-        lost_right = [item.place for item in self.right.barriers[j:]]
-        last_left, last_right = max(lost_left, default=-1), max(lost_right, default=-1)
-        behind = sum(1 for left, right in part.pairs if left > last_left and right > last_right)
-        part.clean = min(part.clean, behind)
-        part.left_rest += lost_left
-        part.right_rest += lost_right
+        part = inside(*self._between(place, (self.end[0] + 1, self.end[1] + 1)), True)
+        lost = [[item.place for item in self.pieces[side].barriers[place[side] :]] for side in Side]
+        part.clean = min(part.clean, count_behind(part.pairs, lost))
+        for side in Side:
+            part.rest[side].extend(lost[side])
         return part
 
 

@@ -28,7 +28,7 @@ from twinstream.core.events import Letter, Near, Side
 from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.core.pairing.alignment import Alignment, align
 from twinstream.core.pairing.epoch_pairing import pair_epochs
-from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, Related
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, Related, count_behind
 from twinstream.core.pairing.rule_pairing import pair_related
 from twinstream.core.pairing.tolerant import matching
 
@@ -111,9 +111,8 @@ def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
     lacking = [item.place for item in left if item.place not in paired[0]]
     surplus = [item.place for item in right if item.place not in paired[1]]
     if whole:
-        clean = 0 if lacking or surplus else len(pairs)
-        return Pairing(pairs, left_rest=lacking, right_rest=surplus, clean=clean)
-    return Pairing(pairs, left_tail=lacking, right_tail=surplus, clean=len(pairs))
+        return Pairing(pairs, rest=(lacking, surplus), clean=0 if lacking or surplus else len(pairs))
+    return Pairing(pairs, tail=(lacking, surplus), clean=len(pairs))
 
 
 def _counted(left: Items, right: Items) -> list[tuple[int, int]]:
@@ -137,16 +136,16 @@ def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
     guessed = _moved_past_nothing(alignment, *letters)
     if guessed:
         alignment = align(*letters, 0)
-    left_rest = _gaps((i for i, _ in alignment.pairs), alignment.left_end)
-    right_rest = _gaps((j for _, j in alignment.pairs), alignment.right_end)
-    last_left, last_right = left_rest[-1] if left_rest else -1, right_rest[-1] if right_rest else -1
+    gaps = (
+        _gaps((i for i, _ in alignment.pairs), alignment.left_end),
+        _gaps((j for _, j in alignment.pairs), alignment.right_end),
+    )
+    tails = left[alignment.left_end :], right[alignment.right_end :]
     return Pairing(
         [(left[i].place, right[j].place) for i, j in alignment.pairs],
-        [left[i].place for i in left_rest],
-        [right[j].place for j in right_rest],
-        [item.place for item in left[alignment.left_end :]],
-        [item.place for item in right[alignment.right_end :]],
-        clean=0 if guessed else sum(1 for i, j in alignment.pairs if i > last_left and j > last_right),
+        rest=([left[i].place for i in gaps[0]], [right[j].place for j in gaps[1]]),
+        tail=([item.place for item in tails[0]], [item.place for item in tails[1]]),
+        clean=0 if guessed else count_behind(alignment.pairs, gaps),
     )
 
 

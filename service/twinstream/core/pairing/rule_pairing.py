@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from twinstream.core.events import Letter, Side
 from twinstream.core.pairing.alignment import align
-from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Items, Pairing, Related
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Items, Pairing, Related, count_behind
 
 WORK_LIMIT = 2_000_000
 """Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""
@@ -100,21 +100,20 @@ class _Completion:
         rest = [
             [n for n in loose[side] if whole or n in moved[side] or self._passed(side, n)] for side in Side
         ]
+        clean = count_behind(self.pairs, rest)
         if not whole and not any(rest):
-            rest = self._best_guess(loose)
-            clean = 0
-        else:
-            last = [max(places, default=-1) for places in rest]
-            clean = sum(1 for i, j in self.pairs if i > last[0] and j > last[1])
-        gone = [set(places) for places in rest]
+            # The oldest unpaired event is the difference of the scope until more is known.
+            rest, clean = [loose[0][:1], [] if loose[0] else loose[1][:1]], 0
+        tails = [[n for n in places if n not in set(gone)] for places, gone in zip(loose, rest, strict=True)]
         return Pairing(
             [(self.left[i].place, self.right[j].place) for i, j in self.pairs],
-            [self.left[n].place for n in rest[0]],
-            [self.right[n].place for n in rest[1]],
-            [self.left[n].place for n in loose[0] if n not in gone[0]],
-            [self.right[n].place for n in loose[1] if n not in gone[1]],
+            rest=(self._named(Side.LEFT, rest[0]), self._named(Side.RIGHT, rest[1])),
+            tail=(self._named(Side.LEFT, tails[0]), self._named(Side.RIGHT, tails[1])),
             clean=clean,
         )
+
+    def _named(self, side: Side, numbers: Iterable[int]) -> list[int]:
+        return [self._places[side][n] for n in numbers]
 
     def _complete(self) -> tuple[set[int], set[int]]:
         """Pair all events that fit; return the events still left over on both sides.
@@ -241,8 +240,3 @@ class _Completion:
     def _depends(self, side: Side, one: int, another: int) -> bool:
         places = self._places[side]
         return self._related(side, places[one], side, places[another])
-
-    @staticmethod
-    def _best_guess(loose: Sequence[list[int]]) -> list[list[int]]:
-        """Take the oldest unpaired event as the difference of the scope until more is known."""
-        return [loose[0][:1], [] if loose[0] else loose[1][:1]]

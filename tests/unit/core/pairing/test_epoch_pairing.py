@@ -82,7 +82,7 @@ FEW = [word for word in WORDS if word.count("E") <= 2 and word.count("b") <= 1]
 @pytest.mark.parametrize("left", FEW[::7])
 def test_barriers_are_paired_the_cheapest_way(left: str, whole: bool) -> None:
     for right in FEW[::5]:
-        found = _Search(_cut(items(left)), _cut(items(right)), whole).path()
+        found = _Search((_cut(items(left)), _cut(items(right))), whole).path()
         possible = ways(left, right, straight=not whole)
         least = min(cost(left, right, way, whole=whole) for way in possible)
         assert cost(left, right, found, whole=whole) == least, (left, right)
@@ -95,7 +95,7 @@ def test_when_there_is_no_cheap_way_barriers_are_paired_by_what_they_are(
     monkeypatch.setattr(epoch_pairing, limit, 0)
     pairing = paired("aFbEcE", "aFbEEc")
     assert sorted(pairing.pairs) == [(0, 0), (1, 1), (2, 2), (3, 3), (5, 4)]
-    assert (pairing.left_rest, pairing.right_rest) == ([4], [5])
+    assert (pairing.rest[0], pairing.rest[1]) == ([4], [5])
 
 
 def test_what_differs_behind_the_last_barrier_is_no_meeting() -> None:

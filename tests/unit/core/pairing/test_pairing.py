@@ -48,12 +48,12 @@ def test_each_key_is_paired_by_itself() -> None:
         for word in ("abcd", "acbd")
     )
     found = paired(left, right, Keyed(Lanes()))
-    assert (found.pairs, found.left_rest, found.right_rest) == ([(0, 0), (3, 3)], [1, 2], [1, 2])
+    assert (found.pairs, found.rest[0], found.rest[1]) == ([(0, 0), (3, 3)], [1, 2], [1, 2])
 
 
 def test_what_has_not_been_answered_keeps_its_order() -> None:
     found = pair_bag(items("abacb"), items("a"), whole=False)
-    assert (found.pairs, found.left_tail, found.left_rest) == ([(0, 0)], [1, 2, 3, 4], [])
+    assert (found.pairs, found.tail[0], found.rest[0]) == ([(0, 0)], [1, 2, 3, 4], [])
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_while_more_may_come_an_event_is_not_called_moved_before_one_that_it_pas
     left: str, right: str, missing: str, extra: str
 ) -> None:
     found = paired(items(left, "k"), items(right, "k"), whole=False)
-    assert "".join(left[i] for i in found.left_rest) == missing
-    assert "".join(right[j] for j in found.right_rest) == extra
+    assert "".join(left[i] for i in found.rest[0]) == missing
+    assert "".join(right[j] for j in found.rest[1]) == extra
     assert found.clean == 0
 
 
@@ -79,7 +79,7 @@ def test_an_event_that_came_before_one_that_it_follows_on_the_other_side_has_mov
     left: str, right: str
 ) -> None:
     found = paired(items(left, "k"), items(right, "k"), whole=False)
-    assert [right[j] for j in found.right_rest] == ["c"]
+    assert [right[j] for j in found.rest[1]] == ["c"]
 
 
 def test_two_pieces_do_not_meet_by_a_guess() -> None:

@@ -37,7 +37,7 @@ def test_what_is_left_over_is_not_more_than_what_differs(
     left: str, right: str, dependent: str, missing: str, extra: str
 ) -> None:
     found = pairing(left, right, dependent)
-    rest = [left[place] for place in found.left_rest], [right[place] for place in found.right_rest]
+    rest = [left[place] for place in found.rest[0]], [right[place] for place in found.rest[1]]
     assert ("".join(rest[0]), "".join(rest[1])) == (missing, extra)
 
 
@@ -49,20 +49,20 @@ def test_while_the_sides_go_on_only_what_the_other_is_past_or_has_moved_is_a_dif
     left: str, right: str, dependent: str, lost: list[int], open_still: list[int]
 ) -> None:
     found = pairing(left, right, dependent, whole=False)
-    assert (found.left_rest, found.left_tail) == (lost, open_still)
+    assert (found.rest[0], found.tail[0]) == (lost, open_still)
 
 
 @pytest.mark.parametrize(("left", "right"), [("acba", "zcab"), ("aba", "zab"), ("cba", "zcb")])
 def test_it_does_not_matter_how_much_of_a_common_beginning_was_matched_before(left: str, right: str) -> None:
     """Of `acba` and `zcab`, `c` may be matched before `z` is seen, as `a` may."""
     found = pairing(left, right, "ab bb bc bz")
-    assert [len(found.left_rest), len(found.right_rest)] == [1, 1]
+    assert [len(found.rest[0]), len(found.rest[1])] == [1, 1]
 
 
 def test_where_the_other_is_past_nothing_the_oldest_event_is_the_best_guess() -> None:
     for left, right, rest in (("xy", "z", ([0], [])), ("", "yz", ([], [0]))):
         found = pairing(left, right, "", whole=False)
-        assert (found.left_rest, found.right_rest, found.clean) == (*rest, 0)
+        assert (found.rest[0], found.rest[1], found.clean) == (*rest, 0)
 
 
 @pytest.mark.parametrize(
