@@ -53,9 +53,9 @@ class Looks:
         alike = self._are_alike if tolerant else None
         self._is_sequence = isinstance(order, Lanes)
         self._pieces = pieces
-        by_barriers = isinstance(order, Epochs)
-        self._meeting = None if by_barriers else Resync(MEETING_RUN, MEETING_BUDGET, self._same, alike)
-        self._barriers: tuple[list[int], list[int]] | None = ([], []) if by_barriers else None
+        self._by_barriers = isinstance(order, Epochs)
+        self._meeting = None if self._by_barriers else Resync(MEETING_RUN, MEETING_BUDGET, self._same, alike)
+        self._barriers: tuple[list[int], list[int]] = ([], [])
         self._scanned = [0, 0]
         self._next_step = MEETING_RUN
         self._next_barrier = self._least_barrier = 0
@@ -81,6 +81,8 @@ class Looks:
             if not self._meeting.exhausted:
                 return None
         in_step = self._in_step(ended)
+        if self._by_barriers:
+            self._note_barriers()
         while True:
             if (look := self._behind_a_barrier(most)) is not None and min(look.lengths) <= self._next_step:
                 self._next_barrier += 1
@@ -107,9 +109,7 @@ class Looks:
 
     def _behind_a_barrier(self, most: int) -> Look | None:
         """The look behind the next barrier of both sides; some barriers are skipped, to bound the work."""
-        if self._barriers is None:
-            return None
-        left, right = self._all_barriers(self._barriers)
+        left, right = self._barriers
         while self._next_barrier < min(len(left), len(right)):
             lengths = left[self._next_barrier], right[self._next_barrier]
             if max(lengths) > most:
@@ -121,21 +121,18 @@ class Looks:
 
     def _waits_for_a_barrier(self, most: int) -> bool:
         """Whether the next look is behind a barrier, and has to wait for it."""
-        if self._barriers is None:
-            return False
         for side, places in enumerate(self._barriers):
             other = self._barriers[1 - side]
             if len(places) > self._next_barrier >= len(other) and len(self._pieces[1 - side]) <= most:
                 return places[self._next_barrier] <= self._next_step
         return False
 
-    def _all_barriers(self, found: tuple[list[int], list[int]]) -> tuple[list[int], list[int]]:
-        """The length of each piece up to each of its barriers; extends the lengths `found` earlier."""
+    def _note_barriers(self) -> None:
+        """Note the length of each piece up to each barrier that has come since the last call."""
         for side, piece in enumerate(self._pieces):
             places = range(self._scanned[side], len(piece))
-            found[side].extend(place + 1 for place in places if piece[place].route is BARRIER)
+            self._barriers[side].extend(place + 1 for place in places if piece[place].route is BARRIER)
             self._scanned[side] = len(piece)
-        return found
 
     def _too_long(self, in_step: int, limit: int) -> Look | None:
         """The look that loses the scope, if the pieces, in step, have more events than the limit."""
