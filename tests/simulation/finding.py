@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
-from tests.simulation.many import Run, Runners
-from tests.simulation.planted import ALL
+from tests.simulation.many import Runners
+from tests.simulation.planted import ALL, find
 from tests.simulation.run import Failure
 
 TABLE = Path(__file__).with_name("found_by.json")
@@ -20,24 +21,22 @@ def recorded() -> dict[str, int]:
     return seeds
 
 
-def search(runners: Runners, run: Run) -> Failure | None:
+def search(runners: Runners, name: str) -> Failure | None:
     """What the first seed says that finds a planted bug."""
-    _, failure = runners.first_failure(range(FOUND_WITHIN), run)
+    _, failure = runners.first_failure(range(FOUND_WITHIN), partial(find, name))
     return failure
 
 
 def record(runners: Runners) -> None:
     """Write the table anew: a seed that still finds its bug stays, and others are searched for."""
-    planted = [run.__name__ for run, _ in ALL]
-    seeds = {name: seed for name, seed in recorded().items() if name in planted}
-    for run in (run for run, _ in ALL):
-        name = run.__name__
-        if name in seeds and run(seeds[name]):
+    seeds = recorded()
+    for name in ALL:
+        if name in seeds and find(name, seeds[name]):
             continue
         seeds.pop(name, None)
-        failure = search(runners, run)
+        failure = search(runners, name)
         if failure is not None:
             seeds[name] = failure.seed
         print(f"{name}: {seeds.get(name, 'found by no seed')}", flush=True)
-        known = {name: seeds[name] for name in planted if name in seeds}
+        known = {name: seeds[name] for name in ALL if name in seeds}
         TABLE.write_text(json.dumps(known, indent=2) + "\n")

@@ -74,19 +74,22 @@ def plugged(connection: RedisConnection, carry: Carry) -> None:
 class SimulatedShelf(RedisShelf):
     """The shipped stores of a comparison, on simulated lines; `kind` is the class of each, to plant a bug."""
 
-    kind = RedisStore
-
     def __init__(
-        self, carry: Carry, name: str, token: str, monotonic: Callable[[], float] = time.monotonic
+        self,
+        carry: Carry,
+        name: str,
+        token: str,
+        monotonic: Callable[[], float] = time.monotonic,
+        kind: type[RedisStore] = RedisStore,
     ) -> None:
         super().__init__(URL, name, token)
-        self._carry, self._monotonic = carry, monotonic
+        self._carry, self._monotonic, self._kind = carry, monotonic, kind
         plugged(self._connection, carry)
 
     def store(self, shard: Shard) -> RedisStore:
         """The store of a shard."""
         store = super().store(shard)
-        store.__class__ = self.kind
+        store.__class__ = self._kind
         plugged(store._connection, self._carry)
         return store
 

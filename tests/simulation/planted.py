@@ -2,68 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from tests.simulation.line import SimulatedShelf
+from tests.simulation.plant import Altered, Plant
 from tests.simulation.planted_in_core import CRASHES, IN_CORE
 from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.checkpoints.format import decode
-from twinstream.core.accounts import Account
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
+from twinstream.intake.clock_skew import ClockSkew
 from twinstream.intake.falls import Caution, Falls
 from twinstream.intake.intake import Intake
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.side_inputs import SideInputs
-from twinstream.matcher.worker import Ports, Worker
+from twinstream.matcher.worker import Ports
 from twinstream.ports import Checkpoint, Gap, Stored
 from twinstream.spec.file.model import Spec
 from twinstream.starting.reset_model import PendingReset, Resets
 
 
-class CommitsApart(Worker):
+class CommitsApart(Altered):
     """Positions are committed at each beat to a place of their own, and not with the state."""
 
-    def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
-        self._committed, self._topics_read = committed, ports[1].source
-
-    def start(self) -> bool:
-        if not super().start():
-            return False
-        for side, positions in self._committed.items():
+    def after_start(self) -> None:
+        for side, positions in self.memory:
             self.intake.positions[side].update(positions)
-        self._topics_read.assign(self.intake.positions)
-        return True
+        self._source.assign(self.intake.positions)
 
     def beat(self) -> None:
-        self._committed.update({side: dict(self.intake.positions[side]) for side in Side})
+        self.memory[:] = [(side, dict(self.intake.positions[side])) for side in Side]
         super().beat()
 
 
-class ReadsTwice(Worker):
+class ReadsTwice(Altered):
     """What the last save has taken in is read once more after a start: its answer counts, not its effect."""
 
-    def __init__(self, *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
-        self._topics_read = ports[1].source
-
-    def start(self) -> bool:
-        if not super().start():
-            return False
+    def after_start(self) -> None:
         again = {
             side: {partition: max(0, offset - 1) for partition, offset in self.intake.positions[side].items()}
             for side in Side
         }
-        self._topics_read.assign(again)
-        return True
+        self._source.assign(again)
 
 
 class FencesItself(RedisStore):
@@ -73,18 +57,6 @@ class FencesItself(RedisStore):
         if self._run(self._redis.get, self._keys[0]) not in (None, self._token.encode()):
             raise Fenced("another process has taken this comparison over")
         return super()._step(*what)
-
-
-class FencingShelf(SimulatedShelf):
-    """Its stores fence themselves."""
-
-    kind = FencesItself
-
-
-LATE = {"arrives_late": 0.12}
-TAKEN_OVER = {"pause_in_call": 0.12}
-JUMPS = {"wall_jump": 0.5}
-FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
 
 def _without(part: str, *others: str, instead: str = "") -> Alter:
@@ -97,7 +69,7 @@ def _without(part: str, *others: str, instead: str = "") -> Alter:
     return alter
 
 
-class SaysItBeforeItIsSaved(Worker):
+class SaysItBeforeItIsSaved(Altered):
     """A difference is announced at once."""
 
     def _publish_status(self) -> Any:
@@ -105,7 +77,7 @@ class SaysItBeforeItIsSaved(Worker):
         return super()._publish_status()
 
 
-class ReportsBeforeItSaves(Worker):
+class ReportsBeforeItSaves(Altered):
     """What a closed scope found is reported for good when it is found."""
 
     def _survey(self) -> None:
@@ -124,7 +96,7 @@ class HearsNoChange(SideInputs):
         return super().look_at_topics()
 
 
-class TrustsTheTopics(Worker):
+class TrustsTheTopics(Altered):
     """That a topic was created anew is not seen while it is read."""
 
     def _new_run(self) -> ComparisonRun:
@@ -133,71 +105,47 @@ class TrustsTheTopics(Worker):
         return run
 
 
-class TakesItsWord(Worker):
+class TakesItsWord(Altered):
     """What a version says of its output holds at once, before that was read."""
 
-    def start(self) -> bool:
-        if not super().start():
-            return False
+    def after_start(self) -> None:
         if (progress := self.comparison.clocks.progress) is not None:
             read, ahead = progress.read, dict.fromkeys(range(3), 1 << 60)
             progress.read = lambda side, _: read(side, ahead)  # type: ignore[method-assign]
-        return True
 
 
-class ForgetsBatches(Worker):
+class ForgetsBatches(Altered):
     """What was written of a batch is not known any more after a start."""
 
-    def start(self) -> bool:
-        if not super().start():
-            return False
+    def after_start(self) -> None:
         for replays in self.comparison.retries.sides if self.comparison.retries else ():
             replays._queries.clear()
-        return True
 
 
-class TrustsItsClock(Worker):
-    """The clock of its host is never held against that of the store."""
-
-    def __init__(self, *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
-        self._clock_skew.trouble = lambda: None  # type: ignore[method-assign]
-
-
-class ForgetsTheCut(Worker):
+class ForgetsTheCut(Altered):
     """Where it begins by the times of events is not known any more after a start."""
 
-    def start(self) -> bool:
-        if not super().start():
-            return False
+    def after_start(self) -> None:
         if self._writer.sequence:
             self.intake.cut = None
-        return True
 
 
-class CountsOn(Worker):
+class CountsOn(Altered):
     """A reset ends a comparison, but not its counters."""
-
-    def __init__(self, ended: list[Sequence[Account]], *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
-        self._ended = ended
 
     def begin_anew(self) -> bool:
         accounts = self.comparison.ledger.accounts
         if not super().begin_anew():
             return False
-        self._ended.append(accounts)
+        self.memory.append(accounts)
         return True
 
-    def start(self) -> bool:
-        if not super().start():
-            return False
-        for ended in self._ended:
+    def after_start(self) -> None:
+        for ended in self.memory:
             for account, before in zip(self.comparison.ledger.accounts, ended, strict=True):
                 account.consumed += before.consumed
                 account.ignored += before.consumed
-        self._ended.clear()
-        return True
+        self.memory.clear()
 
 
 def _begins(head: bytes) -> bool:
@@ -205,31 +153,24 @@ def _begins(head: bytes) -> bool:
     return bool(decode(head).get("anew"))
 
 
-class StaysFull(Worker):
+class StaysFull(Altered):
     """A reset ends a comparison, but not that it has reached its limit."""
-
-    def __init__(self, full: list[str], *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
-        self._full = full
 
     def begin_anew(self) -> bool:
         reached = [hole.reason for hole in self.comparison.holes if "was reached" in hole.reason]
         if not super().begin_anew():
             return False
-        self._full.extend(reached)
+        self.memory.extend(reached)
         return True
 
-    def start(self) -> bool:
-        if not super().start():
-            return False
-        for reason in self._full:
+    def after_start(self) -> None:
+        for reason in self.memory:
             self.comparison.overflow(reason.partition(" was reached")[0])
             self._tell()
-        self._full.clear()
-        return True
+        self.memory.clear()
 
 
-class KeepsDivergences(Worker):
+class KeepsDivergences(Altered):
     """A reset ends a comparison, but not the divergences that it found."""
 
     def _resume(self, stored: Stored) -> None:
@@ -245,24 +186,18 @@ class KeepsReports(RedisStore):
         super().save(checkpoint._replace(anew=checkpoint.anew and not _begins(checkpoint.head)))
 
 
-class KeepingShelf(SimulatedShelf):
-    """Its stores keep them."""
-
-    kind = KeepsReports
-
-
-class ForgetsWhereItBegan(Worker):
+class ForgetsWhereItBegan(Altered):
     """Where a reset has begun is not known any more after a start."""
 
     def _begin_at(self, resets: Resets) -> None:
         super()._begin_at(resets._replace(start=None))
 
 
-class TakesItTwice(Worker):
+class TakesItTwice(Altered):
     """A reset that was asked for is made once more, since nobody looks whether it was."""
 
     def __init__(self, made: list[PendingReset], *ports: Any, **more: Any) -> None:
-        super().__init__(*ports, **more)
+        super().__init__(made, *ports, **more)
         commit = self._reset_commit
         look = commit.look
 
@@ -278,131 +213,73 @@ class TakesItTwice(Worker):
         commit.look = look_again  # type: ignore[method-assign]
 
 
-def _incautious(spec: Spec, ports: Ports, shard: Shard, _: Caution) -> Worker:
-    """A worker that is never told where those before it fell."""
-    return Worker(spec, ports, shard)
+class IsIncautious(Altered):
+    """It is never told where those before it fell."""
+
+    def __init__(self, memory: list[Any], spec: Spec, ports: Ports, shard: Shard, _: Caution) -> None:
+        super().__init__(memory, spec, ports, shard)
 
 
-def commits_apart(seed: int) -> Failure | None:
-    return simulate(seed, make=partial(CommitsApart, {}))
-
-
-def reads_twice(seed: int) -> Failure | None:
-    return simulate(seed, make=ReadsTwice)
-
-
-def fences_itself(seed: int) -> Failure | None:
-    unfenced = _without(redis_scripts._FENCE, instead="local owner = redis.call('GET', KEYS[1])\n")
-    return simulate(seed, shelf=FencingShelf, alter=unfenced, storm=TAKEN_OVER)
-
-
-def takes_whatever_comes(seed: int) -> Failure | None:
-    return simulate(seed, alter=_without(redis_scripts._GUARD), storm=LATE)
-
-
-def flips_without_a_look_at_the_sequence(seed: int) -> Failure | None:
-    return simulate(seed, alter=_without(redis_scripts._GUARD, redis_scripts.FLIP), storm=LATE)
-
-
-def flips_without_a_look_at_the_parts(seed: int) -> Failure | None:
-    unseen = _without(redis_scripts._PRESENT, redis_scripts.FLIP, instead="local present = true\n")
-    return simulate(seed, alter=unseen, storm=FALLS_BACK)
-
-
-def says_it_before_it_is_saved(seed: int) -> Failure | None:
-    return simulate(seed, make=SaysItBeforeItIsSaved)
-
-
-def reports_before_it_saves(seed: int) -> Failure | None:
-    return simulate(seed, make=ReportsBeforeItSaves)
-
-
-def trusts_the_topics(seed: int) -> Failure | None:
-    return simulate(seed, make=TrustsTheTopics)
-
-
-def is_incautious(seed: int) -> Failure | None:
-    return simulate(seed, make=_incautious)
-
-
-def takes_its_word(seed: int) -> Failure | None:
-    return simulate(seed, make=TakesItsWord)
-
-
-def forgets_batches(seed: int) -> Failure | None:
-    return simulate(seed, make=ForgetsBatches, storm=CRASHES)
-
-
-def trusts_its_clock(seed: int) -> Failure | None:
-    return simulate(seed, make=TrustsItsClock, storm=JUMPS)
-
-
-def leaves_out_in_silence(seed: int) -> Failure | None:
+def _leave_out_in_silence(intake: Intake, gap: Gap) -> None:
     """What matchers fell over is left out, and nothing says so."""
-
-    def passing(intake: Intake, gap: Gap) -> None:
-        if gap.left_out:
-            intake.positions[gap.side][gap.partition] = gap.available
-        else:
-            note_gap(intake, gap)
-
-    note_gap = Intake._note_gap
-    with patch.object(Intake, "_note_gap", passing):
-        return simulate(seed)
+    if gap.left_out:
+        intake.positions[gap.side][gap.partition] = gap.available
+    else:
+        _note_gap(intake, gap)
 
 
-def falls_for_ever(seed: int) -> Failure | None:
-    """However often matchers fall over a batch, it is not left out."""
-    with patch.object(Falls, "fell_over", lambda *_: False):
-        return simulate(seed)
+_note_gap = Intake._note_gap
+
+ALL: dict[str, Plant] = {
+    "commits_apart": Plant("consumed of|undisturbed", CommitsApart),
+    "reads_twice": Plant("consumed of|says DIVERGED", ReadsTwice),
+    "fences_itself": Plant(
+        "took effect though|has no partner",
+        store=FencesItself,
+        alter=_without(redis_scripts._FENCE, instead="local owner = redis.call('GET', KEYS[1])\n"),
+        storm={"pause_in_call": 0.12},
+    ),
+    "takes_whatever_comes": Plant(
+        "late write|_restore", alter=_without(redis_scripts._GUARD), storm={"arrives_late": 0.12}
+    ),
+    "flips_without_a_look_at_the_sequence": Plant(
+        "late write|_restore",
+        alter=_without(redis_scripts._GUARD, redis_scripts.FLIP),
+        storm={"arrives_late": 0.12},
+    ),
+    "flips_without_a_look_at_the_parts": Plant(
+        "has lost .*, a part of checkpoint",
+        alter=_without(redis_scripts._PRESENT, redis_scripts.FLIP, instead="local present = true\n"),
+        storm={"store_falls_back": 2.0, "pause_in_call": 0.12},
+    ),
+    "says_it_before_it_is_saved": Plant("is in no checkpoint", SaysItBeforeItIsSaved),
+    "reports_before_it_saves": Plant("for good, which the store does not hold", ReportsBeforeItSaves),
+    "trusts_the_topics": Plant("is no hole|DIVERGED", TrustsTheTopics),
+    "takes_its_word": Plant("says DIVERGED|undisturbed", TakesItsWord),
+    "forgets_batches": Plant("says DIVERGED|undisturbed|a hole for nothing", ForgetsBatches, storm=CRASHES),
+    # The clock of a host is never held against that of the store.
+    "trusts_its_clock": Plant(
+        "a pass though a clock is",
+        storm={"wall_jump": 0.5},
+        patched=(patch.object(ClockSkew, "trouble", lambda _: None),),
+    ),
+    "forgets_the_cut": Plant("says DIVERGED|undisturbed|a hole for nothing|has no partner", ForgetsTheCut),
+    "leaves_out_in_silence": Plant(
+        "consumed of|matchers fall over is no hole",
+        patched=(patch.object(Intake, "_note_gap", _leave_out_in_silence),),
+    ),
+    # However often matchers fall over a batch, it is not left out.
+    "falls_for_ever": Plant("not settled", patched=(patch.object(Falls, "fell_over", lambda *_: False),)),
+    "counts_on": Plant("consumed of|undisturbed", CountsOn),
+    "stays_full": Plant("was reached with", StaysFull),
+    "keeps_reports": Plant("places: .*undisturbed", KeepsDivergences, store=KeepsReports),
+    "forgets_where_it_began": Plant("consumed of|undisturbed|takes DIVERGED back", ForgetsWhereItBegan),
+    "takes_it_twice": Plant("more often than was asked for|though that was refused", TakesItTwice),
+    "is_incautious": Plant("processes own a part|is no hole|nothing is said", IsIncautious),
+    **IN_CORE,
+}
 
 
-def counts_on(seed: int) -> Failure | None:
-    return simulate(seed, make=partial(CountsOn, []))
-
-
-def stays_full(seed: int) -> Failure | None:
-    return simulate(seed, make=partial(StaysFull, []))
-
-
-def keeps_reports(seed: int) -> Failure | None:
-    return simulate(seed, make=KeepsDivergences, shelf=KeepingShelf)
-
-
-def forgets_where_it_began(seed: int) -> Failure | None:
-    return simulate(seed, make=ForgetsWhereItBegan)
-
-
-def takes_it_twice(seed: int) -> Failure | None:
-    return simulate(seed, make=partial(TakesItTwice, []))
-
-
-def forgets_the_cut(seed: int) -> Failure | None:
-    return simulate(seed, make=ForgetsTheCut)
-
-
-ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
-    (commits_apart, "consumed of|undisturbed"),
-    (reads_twice, "consumed of|says DIVERGED"),
-    (fences_itself, "took effect though|has no partner"),
-    (takes_whatever_comes, "late write|_restore"),
-    (flips_without_a_look_at_the_sequence, "late write|_restore"),
-    (flips_without_a_look_at_the_parts, "has lost .*, a part of checkpoint"),
-    (says_it_before_it_is_saved, "is in no checkpoint"),
-    (reports_before_it_saves, "for good, which the store does not hold"),
-    (trusts_the_topics, "is no hole|DIVERGED"),
-    (takes_its_word, "says DIVERGED|undisturbed"),
-    (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
-    (trusts_its_clock, "a pass though a clock is"),
-    (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
-    (leaves_out_in_silence, "consumed of|matchers fall over is no hole"),
-    (falls_for_ever, "not settled"),
-    (counts_on, "consumed of|undisturbed"),
-    (stays_full, "was reached with"),
-    (keeps_reports, "places: .*undisturbed"),
-    (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),
-    (takes_it_twice, "more often than was asked for|though that was refused"),
-    (is_incautious, "processes own a part|is no hole|nothing is said"),
-    *IN_CORE,
-)
-"""Each with what the simulation says of it."""
+def find(name: str, seed: int) -> Failure | None:
+    """What a run says of a planted bug."""
+    return simulate(seed, ALL[name])

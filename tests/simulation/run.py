@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
+from tests.simulation.plant import NO_BUG, Plant
 from tests.simulation.world import World
 
 
@@ -22,9 +23,12 @@ class Failure:
         return f"{self.what}\nreplay: python -m tests.simulation {self.seed} --log"
 
 
-def simulate(seed: int, **planted: Any) -> Failure | None:
-    """One run: what it broke, if anything. `planted` are bugs, as `World` takes them."""
-    return _run(World(seed, **planted))
+def simulate(seed: int, plant: Plant = NO_BUG) -> Failure | None:
+    """One run: what it broke, if anything."""
+    with ExitStack() as patches:
+        for patched in plant.patched:
+            patches.enter_context(patched)
+        return _run(World(seed, plant=plant))
 
 
 def logged(seed: int) -> tuple[list[str], Failure | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,9 +18,10 @@ from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
 from tests.simulation.line import Carry, SimulatedShelf
 from tests.simulation.oracle import Oracle, waits
+from tests.simulation.plant import NO_BUG, Plant
 from tests.simulation.processes import Make, Process
 from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
-from tests.simulation.server import Alter, Server
+from tests.simulation.server import Server
 from tests.simulation.services import Service
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
@@ -36,25 +37,14 @@ JUMPS = (-7200.0, -60.0, -1.0, 1.0, 60.0, 7200.0)
 
 
 class World:
-    """One run. `make` and `shelf` make the worker and the stores, `alter` may change their scripts.
+    """One run."""
 
-    `storm` is what goes wrong more often than is drawn.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        *,
-        log: bool = False,
-        make: Make = Worker,
-        shelf: type[SimulatedShelf] = SimulatedShelf,
-        alter: Alter = bytes,
-        storm: Mapping[str, float] | None = None,
-    ) -> None:
-        self.make, self._shelf = make, shelf
+    def __init__(self, seed: int, *, log: bool = False, plant: Plant = NO_BUG) -> None:
+        self.make: Make = Worker if plant.worker is None else partial(plant.worker, [])
+        self._kind = plant.store
         self.scheduler = Scheduler(seed, log=log)
         self.given = draw_input(self.scheduler)
-        self.weather = replace(self.scheduler.weather(), **(storm or {}))
+        self.weather = replace(self.scheduler.weather(), **plant.storm)
         if self.given.spec.start.at in ("event_time", "barrier", "input"):
             # What is gone of the beginning makes such a start later, and no hole; and of an event time it
             # is told by the first event that is left, which is no sign where earlier events come late.
@@ -64,7 +54,7 @@ class World:
         self.store_clock = SimulatedClock(self.scheduler, "the store")
         self.broker = Broker(self.scheduler, self.given)
         self.oracle = Oracle(self)
-        self.server = Server(self.scheduler, self.oracle, self.store_clock, alter)
+        self.server = Server(self.scheduler, self.oracle, self.store_clock, plant.alter)
         instances = self.scheduler.one_of((1, 2, 2))
         self.services = [Service(self, name, self.given.shards) for name in "AB"[:instances]]
         self._running = self.services
@@ -86,7 +76,7 @@ class World:
 
     def shelf(self, token: str, carry: Carry) -> SimulatedShelf:
         """The stores of the comparison for an owner; `carry` takes what is sent to the server."""
-        return self._shelf(carry, self.given.spec.name, token, lambda: self.scheduler.now)
+        return SimulatedShelf(carry, self.given.spec.name, token, lambda: self.scheduler.now, self._kind)
 
     def store(self, shard: Shard, token: str, carry: Carry) -> ShardStore:
         """The store of a matcher."""
