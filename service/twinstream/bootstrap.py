@@ -177,7 +177,7 @@ def _try_settings(settings: Settings, spec: Spec) -> None:
 async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
     board = Board()
     for spec in specs:
-        board.expect(_expectation(spec, settings.shards, specs))
+        board.expect(expectation(spec, settings.shards, specs))
     backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
     server = access.server(_app(settings, board, access))
     stop = asyncio.Event()
@@ -242,7 +242,8 @@ class Matchers:
         await asyncio.gather(*(matcher.stop() for matcher in self._all))
 
 
-def _expectation(spec: Spec, shards: int, specs: Sequence[Spec]) -> Expectation:
+def expectation(spec: Spec, shards: int = 1, specs: Sequence[Spec] = ()) -> Expectation:
+    """What a board expects of a comparison that so many matchers share, among all those of a service."""
     beside = tried_beside(spec.name)
     live = next((one for one in specs if one.name == beside), spec)
     return Expectation(

@@ -12,14 +12,12 @@ import redis
 
 from tests.simulation.processes import Process
 from tests.simulation.scheduler import SimulatedClock
-from twinstream.api.state.board import Board
-from twinstream.api.state.expectation import Expectation
+from tests.support.workers import board_of
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.intake.falls import Caution, Falls, Trail
 from twinstream.processes.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
-from twinstream.spec.load import digest
-from twinstream.status.comparison import Publication, Version
+from twinstream.status.comparison import Publication
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -88,7 +86,7 @@ class Service:
     def _begin(self) -> None:
         """Have nothing: no board that knows anything, no matcher that runs."""
         self._stopping = False
-        self.board = self._new_board(self.shards)
+        self.board = board_of(self._world.given.spec, self.clock, self.shards)
         shards = [Shard(number, self.shards) for number in range(self.shards)]
         self.matchers = [Matcher(self._world, self, shard) for shard in shards]
 
@@ -141,21 +139,3 @@ class Service:
         starts_at = self._world.scheduler.now + self._world.scheduler.seconds(0.0, 20.0)
         for matcher in self.matchers:
             matcher.starts_at = starts_at
-
-    def _new_board(self, shards: int) -> Board:
-        spec, clock = self._world.given.spec, self.clock
-        board = Board(monotonic=clock.monotonic, now=clock.now)
-        board.expect(
-            Expectation(
-                name=spec.name,
-                spec_digest=digest(spec),
-                order=spec.order_text,
-                reference=Version(topic=spec.reference.topic),
-                candidate=Version(topic=spec.candidate.topic),
-                matched_required=spec.evidence.matched,
-                seconds_required=spec.evidence.seconds,
-                undecodable_budget=spec.undecodable.budget,
-                shards=shards,
-            )
-        )
-        return board

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from tests.support.workers import SPEC
+from tests.support.workers import SPEC, board_of
 from twinstream.adapters.memory import (
     ManualClock,
     MemoryPublisher,
@@ -15,14 +14,11 @@ from twinstream.adapters.memory import (
     MemoryStorage,
     MemoryStore,
 )
-from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
-from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.spec.load import digest, loads
-from twinstream.status.comparison import Version
+from twinstream.spec.load import loads
 
 START = 1_700_000_000.0
 
@@ -36,9 +32,8 @@ class Host:
         self.publisher = MemoryPublisher()
         self._where = f"host-{len(hosts.all)}"
         self.store = MemoryStore(hosts.storage, self._where)
-        self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        self.board.expect(expectation(spec))
         self._spec, self._shown = loads(spec), 0
+        self.board = board_of(self._spec, self.clock)
         self.renew(hosts)
 
     def renew(self, hosts: Hosts) -> None:
@@ -121,16 +116,3 @@ class Hosts:
     def write(self, side: Side, number: int, at_ms: int = int(START * 1000)) -> None:
         """An event on one side."""
         self.source.append(side, 0, b'{"k": %d, "n": %d}' % (number % 3, number), at_ms)
-
-
-def expectation(spec: str, **more: Any) -> Expectation:
-    """What a board expects of a comparison file."""
-    loaded = loads(spec)
-    return Expectation(
-        name=loaded.name,
-        spec_digest=digest(loaded),
-        order=loaded.order_text,
-        reference=Version(topic="test.reference"),
-        candidate=Version(topic="test.candidate"),
-        **more,
-    )

@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.support.team import Team, write_all
 from tests.support.workers import answers
-from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
@@ -36,8 +35,7 @@ class Players:
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.board = Board(monotonic=team.clock.monotonic, now=team.clock.now)
-        self.board.expect(team.expectation())
+        self.board = team.board()
         self.tokens = {number: f"process-{number}" for number in range(team.shards)}
         self.working: dict[int, Worker] = {}
         self.waiting: dict[int, Worker] = {}

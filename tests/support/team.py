@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from tests.support.hosts import expectation
-from tests.support.workers import SPEC, ask
+from tests.support.workers import SPEC, ask, board_of
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource, MemoryStorage
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
-from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
@@ -20,7 +18,6 @@ from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
-from twinstream.spec.file.evidence import wanted
 from twinstream.spec.load import loads
 from twinstream.status.comparison import ComparisonStatus, ResetRequest, ShardStatus
 
@@ -97,8 +94,7 @@ class Team:
 
     def view(self, workers: list[Worker], steps: int = 6) -> View:
         """What is shown of the comparison when all have read on."""
-        board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        board.expect(self.expectation())
+        board = self.board()
         for worker in workers:
             for _ in range(steps):
                 worker.step()
@@ -111,10 +107,9 @@ class Team:
                 board.accept(publication, number)
         return board.view("test")
 
-    def expectation(self) -> Expectation:
-        spec = loads(self.spec)
-        wants = {"undecodable_budget": spec.undecodable.budget, "kinds_required": wanted(spec).kinds}
-        return expectation(self.spec, matched_required=1, shards=self.shards, **wants)
+    def board(self) -> Board:
+        """A board that expects the comparison, and has heard nothing."""
+        return board_of(loads(self.spec), self.clock, self.shards)
 
 
 def write_all(team: Team, count: int = 40) -> None:

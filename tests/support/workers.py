@@ -15,13 +15,16 @@ from twinstream.adapters.memory import (
     MemoryStorage,
     MemoryStore,
 )
+from twinstream.api.state.board import Board
+from twinstream.bootstrap import expectation
 from twinstream.core.events import Side
 from twinstream.explain.masking import fresh_secret
 from twinstream.intake.falls import Caution
 from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.ports import CheckpointStore
+from twinstream.ports import CheckpointStore, Clock
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
 from twinstream.status.comparison import (
     ComparisonStatus,
@@ -131,6 +134,13 @@ class Bench:
             elif isinstance(publication, Withdrawn):
                 found.pop(publication.id, None)
         return found
+
+
+def board_of(spec: Spec, clock: Clock, shards: int = 1) -> Board:
+    """A board that expects a comparison, and has heard nothing."""
+    board = Board(monotonic=clock.monotonic, now=clock.now)
+    board.expect(expectation(spec, shards))
+    return board
 
 
 def ask(storage: MemoryStorage, request: ResetRequest) -> None:

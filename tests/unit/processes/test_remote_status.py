@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.hosts import START, Host, Hosts, expectation
-from tests.support.workers import SPEC, ask
+from tests.support.hosts import START, Host, Hosts
+from tests.support.workers import SPEC, ask, board_of
 from twinstream.adapters.memory import ManualClock, MemoryShelf
 from twinstream.api.routes.operations import (
     obstacles_to_answering,
     obstacles_to_matching,
     obstacles_to_serving,
 )
-from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
@@ -28,8 +27,7 @@ class Watch:
     def __init__(self, hosts: Hosts, spec: str = SPEC, skew: float = 0.0) -> None:
         self.clock = ManualClock(START + skew)
         self.clock.advance(hosts.passed)
-        self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        self.board.expect(expectation(spec))
+        self.board = board_of(loads(spec), self.clock)
         self._watcher = Watcher(digest(loads(spec)), hosts.shelf.owned_by("watcher"), WHOLE, self.clock)
         self._hosts = hosts
 

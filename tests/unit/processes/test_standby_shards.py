@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.hosts import START, expectation
+from tests.support.hosts import START
 from tests.support.team import DIVIDED
+from tests.support.workers import board_of
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from twinstream.api.routes.operations import obstacles_to_serving
-from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
@@ -24,8 +24,7 @@ class SharedHost:
 
     def __init__(self, name: str, shelf: MemoryShelf, source: MemorySource, skew: float = 0.0) -> None:
         self.clock = ManualClock(START + skew)
-        self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        self.board.expect(expectation(DIVIDED).model_copy(update={"shards": SHARDS}))
+        self.board = board_of(loads(DIVIDED), self.clock, SHARDS)
         self.publishers = [MemoryPublisher() for _ in range(SHARDS)]
         self.workers = [self._worker(f"{name}-{number}", number, shelf, source) for number in range(SHARDS)]
         self.owned: set[int] = set()
