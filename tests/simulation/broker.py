@@ -44,10 +44,6 @@ class Broker:
             while self._to_say[side] and self._to_say[side][-1].behind <= self._written[side]:
                 self.said.append(self._to_say[side].pop().record)
 
-    def left_to_come(self, side: Side) -> int:
-        """How many records of a side are not written yet."""
-        return len(self._to_come[side])
-
     def written(self, side: Side) -> int:
         """How many records of a side are written."""
         return self._written[side]
@@ -136,9 +132,7 @@ class SimulatedSource:
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now."""
-        if self._broker.away and not self._steady:
-            self._scheduler.now += AWAY_SECONDS
-            raise SourceError("the broker does not answer")
+        self._wait_for_answer()
         return {side: self._broker.described(side) for side in Side}
 
     def remember(self, marks: Marks) -> None:
@@ -148,10 +142,13 @@ class SimulatedSource:
 
     def remembered(self) -> Marks:
         """What the broker remembers."""
+        self._wait_for_answer()
+        return self._broker.remembered(self._group)
+
+    def _wait_for_answer(self) -> None:
         if self._broker.away and not self._steady:
             self._scheduler.now += AWAY_SECONDS
             raise SourceError("the broker does not answer")
-        return self._broker.remembered(self._group)
 
     def bound(self) -> Positions | None:
         """Everything may be read."""

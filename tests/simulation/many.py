@@ -18,7 +18,6 @@ from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
-from types import TracebackType
 
 from tests.simulation.run import Failure, simulate
 
@@ -74,9 +73,7 @@ class Runners:
         """Use as a context."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -74,8 +74,7 @@ class Oracle:
         self.losses = 0
         self.topic_was_known: int | None = None
         self._must_diverge: set[str] = set()
-        self._heard_at: dict[tuple[Service, int], float] = {}
-        self._apart: dict[tuple[Service, int], float] = {}
+        self._heard: dict[tuple[Service, int], tuple[float, float]] = {}
         self._said: dict[tuple[object, ...], tuple[float, float]] = {}
 
     def violated(self, what: str) -> None:
@@ -86,7 +85,11 @@ class Oracle:
     # -- the store -----------------------------------------------------------------------------------------
 
     def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
-        """A write took effect: it must be the owner's, and newer than what it replaces."""
+        """A write took effect: it must be the owner's, and newer than what it replaces.
+
+        `owner` was the last to take ownership. `older`: `token` had written what was there later than what is
+        there now.
+        """
         if owner not in (None, token):
             self.violated(f"a write of {token} took effect though {owner} had taken over")
         if older:
@@ -107,7 +110,7 @@ class Oracle:
         if process.shard.number in self.announced:
             self._must_diverge.add(process.token)
 
-    def lost(self, what: str) -> None:  # noqa: ARG002
+    def lost(self) -> None:
         """What was lost need not be known any more."""
         self.losses += 1
         self.eras.lost(self._world.server.resets())
@@ -143,7 +146,7 @@ class Oracle:
         """A status holds. A shard that `follows` a reset, and says so, is not of the new comparison yet."""
         who = process.matcher.service, process.shard.number
         said = self._world.scheduler.now, abs(process.apart or 0.0)
-        self._heard_at[who], self._apart[who] = said
+        self._heard[who] = said
         self._said[process.shard.number, *_writing(status)] = said
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
@@ -166,7 +169,7 @@ class Oracle:
             self.violated(f"{process.token} passes on what no owner has said: {_line(status)}")
             return
         self._world.scheduler.note(f"  {process.token} passes on {_line(status)}")
-        self._heard_at[who], self._apart[who] = said
+        self._heard[who] = said
 
     def heard(self, service: Service) -> None:
         """All matchers of a service together say how things stand."""
@@ -266,13 +269,14 @@ class Oracle:
         for view in service.board.views():
             if view.answer != "pass":
                 continue
-            now, shards = self._world.scheduler.now, range(service.shards)
-            ages = [now - self._heard_at.get((service, shard), float("-inf")) for shard in shards]
+            unheard = float("-inf"), 0.0
+            heard = [self._heard.get((service, shard), unheard) for shard in range(service.shards)]
+            ages = [self._world.scheduler.now - at for at, _ in heard]
             if view.status.verdict != "EQUIVALENT" or max(ages) > STALE_SECONDS:
                 self.violated(f"a pass for {_line(view.status)}, published {ages} s ago")
             if view.status.reset_count < self.eras.heard_of.get(service, 0):
                 self.violated(f"a pass for what was before a reset: {_line(view.status)}")
-            apart = max(self._apart.get((service, shard), 0.0) for shard in shards)
+            apart = max(apart for _, apart in heard)
             if apart > APART_SECONDS + SLOWEST_SECONDS:
                 self.violated(f"a pass though a clock is {apart:g} s from that of the store")
 

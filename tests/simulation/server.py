@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import redis
 
-from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
 from twinstream.adapters.redis import relay as redis_relay
 from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.checkpoints import format as checkpoint
+
+if TYPE_CHECKING:
+    from tests.simulation.oracle import Oracle
 
 NAMES = {
     text.encode(): name.lower().replace("_", " ")
@@ -30,24 +32,7 @@ RELAYED = {"tell", "take", "answered"}
 KEPT = 60
 AWAY_SECONDS = 2.0
 """How long a call hangs that nobody answers."""
-Shelf = Callable[..., SimulatedShelf]
 Alter = Callable[[bytes], bytes]
-
-
-class Watcher(Protocol):
-    """Who is told what took effect on the server."""
-
-    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
-        """A checkpoint was written by `token`, while `owner` was the last to take ownership.
-
-        `older`: what was there it had written later than what is there now.
-        """
-
-    def counted(self, token: str, resets: int) -> None:
-        """What is in effect knows of so many resets, after `token` has changed it."""
-
-    def lost(self, what: str) -> None:
-        """The server lost what it had acknowledged."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +45,9 @@ class Server:
     """The store's server, which lives by a clock that may jump. `alter` may plant a bug into its scripts."""
 
     def __init__(
-        self, scheduler: Scheduler, watcher: Watcher, clock: SimulatedClock, alter: Alter = bytes
+        self, scheduler: Scheduler, oracle: Oracle, clock: SimulatedClock, alter: Alter = bytes
     ) -> None:
-        self._scheduler, self._watcher = scheduler, watcher
+        self._scheduler, self._oracle = scheduler, oracle
         self.redis = SimulatedRedis(clock.seconds, clock.seconds, alter=alter)
         self.away = False
         self._owners: dict[bytes, str] = {}
@@ -88,15 +73,14 @@ class Server:
         self._note(token, name, command, answer, before)
         return answer
 
-    def fall_back(self, writes: int) -> bool:
+    def fall_back(self, writes: int) -> None:
         """Forget the last writes, as after a fail-over to a copy that had not received them."""
         if not self._past:
-            return False
+            return
         moment = self._past[-writes:][0]
         del self._past[-writes:]
         self.redis.data, self._owners = dict(moment.data), dict(moment.owners)
         self._changed(f"it falls back by {writes} writes; owners are {sorted(self._owners.values())}")
-        return True
 
     def empty(self) -> None:
         """Forget everything."""
@@ -133,7 +117,7 @@ class Server:
         self._writers.clear()
         self.redis.forget_scripts()
         self._scheduler.note(f"store: {what}")
-        self._watcher.lost(what)
+        self._oracle.lost()
 
     def _note(self, token: str, name: str, command: tuple[bytes, ...], answer: Any, before: Data) -> None:
         if answer in (b"fenced", b"outdated", b"incomplete"):
@@ -151,13 +135,13 @@ class Server:
             if manifests.get(key) != earlier.get(key):
                 self._wrote(token, key, manifests.get(key), earlier.get(key))
         if manifests != earlier:
-            self._watcher.counted(token, self.resets())
+            self._oracle.counted(token, self.resets())
 
     def _wrote(self, token: str, key: bytes, now: Any, before: Any) -> None:
         owner_key = key.replace(b":checkpoint", b":owner")
         own = self._writers.get(key) == token
         older = own and bool(now and before) and int(now[b"sequence"]) < int(before[b"sequence"])
-        self._watcher.wrote(token, self._owners.get(owner_key), older=older)
+        self._oracle.wrote(token, self._owners.get(owner_key), older=older)
         self._writers[key] = token
         self._owners.setdefault(owner_key, token)
 

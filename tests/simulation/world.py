@@ -123,10 +123,10 @@ class World:
             self._crash: weather.crash * 5,
             self._lose_host: weather.host_lost * 3,
             self._stop: weather.stop * 3,
-            self._store_away: weather.store_away * 3,
+            partial(self._away, "store", self.server): weather.store_away * 3,
             self._store_falls_back: weather.store_falls_back * 3,
-            self._store_emptied: weather.store_emptied * 2,
-            self._broker_away: weather.broker_away * 3,
+            self.server.empty: weather.store_emptied * 2,
+            partial(self._away, "broker", self.broker): weather.broker_away * 3,
             self._retain: weather.retention * 2,
             self._jump: weather.wall_jump * 5,
             self._create_anew: self._created_anew,
@@ -212,29 +212,17 @@ class World:
     def _turn_on(self, service: Service) -> None:
         service.on = service in self._running
 
-    def _store_away(self) -> None:
-        self.scheduler.note("the store is away")
-        self.server.away = True
-        self.at(self.scheduler.seconds(0.5, 30.0), self._store_back)
+    def _away(self, name: str, what: Server | Broker) -> None:
+        self.scheduler.note(f"the {name} is away")
+        what.away = True
+        self.at(self.scheduler.seconds(0.5, 30.0), partial(self._back, name, what))
 
-    def _store_back(self) -> None:
-        self.scheduler.note("the store is back")
-        self.server.away = False
+    def _back(self, name: str, what: Server | Broker) -> None:
+        self.scheduler.note(f"the {name} is back")
+        what.away = False
 
     def _store_falls_back(self) -> None:
         self.server.fall_back(self.scheduler.number(1, 30))
-
-    def _store_emptied(self) -> None:
-        self.server.empty()
-
-    def _broker_away(self) -> None:
-        self.scheduler.note("the broker is away")
-        self.broker.away = True
-        self.at(self.scheduler.seconds(0.5, 30.0), self._broker_back)
-
-    def _broker_back(self) -> None:
-        self.scheduler.note("the broker is back")
-        self.broker.away = False
 
     def _retain(self) -> None:
         side = self.scheduler.one_of(tuple(Side))
@@ -273,7 +261,7 @@ class World:
         for source in self._sources:
             source.fickle = False
         for side in Side:
-            self.broker.produce(side, self.broker.left_to_come(side))
+            self.broker.produce(side, len(self.given.rows[side]))
         for process in self._processes():
             process.wakes_at = 0.0
         self._agree()
