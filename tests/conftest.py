@@ -4,29 +4,8 @@ import pytest
 from hypothesis import settings
 
 from tests.support.searching import PROFILE
-from tests.support.stack import (
-    closing,
-    kafka,
-    own_kafka,
-    own_redis,
-    redis_cluster,
-    redis_cluster_url,
-    redis_server,
-    redis_url,
-    topic,
-)
 
-__all__ = [
-    "closing",
-    "kafka",
-    "own_kafka",
-    "own_redis",
-    "redis_cluster",
-    "redis_cluster_url",
-    "redis_server",
-    "redis_url",
-    "topic",
-]
+pytest_plugins = ["tests.support.stack"]
 
 settings.load_profile(PROFILE)
 

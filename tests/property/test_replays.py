@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.matchings import largest
-from tests.support.oracle import Wrote, attempts_agree, batch_counts
+from tests.support.oracle import Wrote, attempts_agree, batch_counts, matching
 from tests.support.retries import (
     Pipeline,
     Reader,
@@ -264,7 +263,7 @@ def test_where_attempts_agree_all_of_them_wrote_what_stands_within_the_tolerance
                 stands.append(value)
     replays.end()
     for values in attempts if replays.take_closed().agreed else ():
-        assert largest(values, stands, lambda one, other: abs(one - other) <= 1) == len(values)
+        assert len(matching(values, stands, lambda one, other: abs(one - other) <= 1)) == len(values)
 
 
 def close(one: bytes, other: bytes) -> bool:

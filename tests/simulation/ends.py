@@ -12,12 +12,13 @@ from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import mask_secret
 from tests.simulation.scheduler import Scheduler
+from tests.support.workers import shown
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
-from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -85,15 +86,9 @@ def undisturbed(given: Input) -> Outcome:
         worker.step()
         clock.advance(30)
     worker.stop()
-    shown: dict[str, DivergenceReport] = {}
-    for publication in publisher.published:
-        if isinstance(publication, DivergenceReport):
-            shown[publication.id] = publication
-        elif isinstance(publication, Withdrawn):
-            shown.pop(publication.id, None)
     last = publisher.published[-1]
     assert isinstance(last, ComparisonStatus)
-    return outcome(last, shown.values())
+    return outcome(last, shown(publisher.published).values())
 
 
 def look(world: World, number: int) -> Worker:

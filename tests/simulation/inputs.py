@@ -52,9 +52,8 @@ class Input:
     """One comparison and both topics, by side in the order in which they are written.
 
     `only_by_order`: nothing but the order proves a difference. `all_count`: no difference can be a known one.
-    Where barriers have copies neither is said, since `truth` knows nothing of them. `crosses`: the candidate
-    has some keys in other partitions than the reference. `ambiguous`: there are events that come twice, and
-    may be within the tolerance of each other or not.
+    Where barriers have copies neither is said, since `truth` knows nothing of them. `ambiguous`: there are
+    events that come twice, and may be within the tolerance of each other or not.
     """
 
     order: Order
@@ -67,7 +66,6 @@ class Input:
     all_count: bool
     shards: int = 1
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
-    crosses: bool = False
     declared: Declared = NOTHING
     ambiguous: bool = False
 
@@ -170,7 +168,6 @@ def draw_input(scheduler: Scheduler) -> Input:
         all_count=exact and not differences.may_explain(faults),
         shards=shards,
         said=said,
-        crosses=bool(crossing),
         declared=differences,
         ambiguous=ambiguous,
     )

@@ -82,10 +82,7 @@ class SimulatedRedis:
         return 1
 
     def _setnx(self, key: bytes, value: bytes) -> int:
-        if self._get(key) is not None:
-            return 0
-        self._put(key, value)
-        return 1
+        return int(self._set(key, value, b"NX") == "OK")
 
     def _del(self, *keys: bytes) -> int:
         return sum(self.data.pop(key, None) is not None for key in keys)

@@ -16,6 +16,7 @@ import orjson
 
 from tests.simulation.numbers import same
 from tests.simulation.scheduler import Scheduler
+from tests.support.saying import control_record
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.spec.decode.headers import Headers, InputPosition, attempt_headers
@@ -120,7 +121,8 @@ def spoken(side: Side, stream: Sequence[Written], places: Sequence[tuple[int, in
         ends[partition] = offset + 1
         batch = stream[number].batch
         if behind == len(places) or stream[places[behind][0]].batch != batch:
-            said.append(Spoken(behind, _record(side, batch, left[number], ends)))
+            record = control_record("12"[side], batch, {"in": {0: left[number]}}, {"rc"[side]: ends}, rows=1)
+            said.append(Spoken(behind, record))
     return said
 
 
@@ -145,17 +147,3 @@ def _left(stream: Sequence[Written]) -> list[int]:
         found.append(least)
         least = least if n is None else min(least, n)
     return found[::-1]
-
-
-def _record(side: Side, batch: int, consumed: int, ends: dict[int, int]) -> bytes:
-    said = {
-        "version": "12"[side],
-        "query_id": "q",
-        "run_id": "r",
-        "batch": batch,
-        "attempt": "e",
-        "consumed": {"in": {0: consumed}},
-        "written": {"rc"[side]: ends},
-        "rows": 1,
-    }
-    return orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS)

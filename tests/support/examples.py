@@ -6,18 +6,17 @@ A word is an event: ``r7`` is ``{"type": "r", "n": 7}``, ``E`` is ``{"type": "E"
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
+from tests.support.orders import spec_of
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.core.events import Side
 from twinstream.offline.check import check
 from twinstream.ports import Line
-from twinstream.spec.load import loads
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
 
@@ -25,13 +24,13 @@ Event = dict[str, Any]
 Events = str | Sequence[Event]
 
 
-def events(text: str) -> list[Event]:
-    """The events of some words.
+def events(given: Events) -> list[Event]:
+    """The events of some words; events are what they are.
 
     >>> events("E r7 r8@x=3")
     [{'type': 'E'}, {'type': 'r', 'n': 7}, {'type': 'r', 'n': 8, 'k': 'x', 'v': 3}]
     """
-    return [_event(word) for word in text.split()]
+    return [_event(word) for word in given.split()] if isinstance(given, str) else list(given)
 
 
 def _event(word: str) -> Event:
@@ -55,8 +54,7 @@ def in_words(event: Event) -> str:
 def lines(reference: Events, candidate: Events, interleave: str = "alternate") -> Iterator[Line]:
     """The lines of two streams, in the order in which `check` would read two files."""
     sides = [
-        [(side, event) for event in (events(given) if isinstance(given, str) else given)]
-        for side, given in ((LEFT, reference), (RIGHT, candidate))
+        [(side, event) for event in events(given)] for side, given in ((LEFT, reference), (RIGHT, candidate))
     ]
     if interleave == "candidate-first":
         sides.reverse()
@@ -74,24 +72,26 @@ def line(side: Side, event: Event | None, offset: int, number: int, partition: i
 
 
 def compare(
-    order: Any, reference: Events, candidate: Events, interleave: str = "alternate", **more: Any
+    order: Any,
+    reference: Events,
+    candidate: Events,
+    interleave: str = "alternate",
+    *,
+    open_ended: bool = False,
+    kinds: Sequence[str] = (),
+    **more: Any,
 ) -> dict[str, Any]:
-    """What `check` answers. `more` are keys of the comparison file; `open_ended` leaves the sides open."""
-    open_ended = more.pop("open_ended", False)
-    spec = file(order, reference, candidate, **more)
+    """What `check` answers. `more` are keys of the comparison file; `open_ended` leaves the sides open.
+
+    `kinds` are those of the file, else each type that occurs is one.
+    """
+    types = {event["type"] for stream in (reference, candidate) for event in events(stream)}
+    spec = spec_of(order, kinds or sorted(types), **more)
     answer = check(spec, lines(reference, candidate, interleave), open_ended=open_ended)
     for side in ("reference", "candidate"):
         accounts = dict(answer["accounts"][side])
         assert accounts.pop("consumed") == sum(accounts.values())
     return answer
-
-
-def file(order: Any, *streams: Events, **more: Any) -> Any:
-    """A comparison file with this order, and a kind for each type that occurs, unless `kinds` names them."""
-    given = chain.from_iterable(events(stream) if isinstance(stream, str) else stream for stream in streams)
-    kinds = {kind: {"where": {"type": kind}} for kind in sorted({event["type"] for event in given})}
-    sides = {"reference": {"topic": "r"}, "candidate": {"topic": "c"}}
-    return loads(json.dumps({"version": 1, "name": "test", **sides, "kinds": kinds, "order": order, **more}))
 
 
 def differences(answer: dict[str, Any]) -> dict[str, int]:

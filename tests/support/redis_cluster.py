@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 import pytest
 import redis
@@ -48,9 +47,7 @@ class RedisCluster:
             info = client.cluster("info")
             return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == str(len(self.nodes))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def holder(self, tag: str) -> int:

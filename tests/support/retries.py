@@ -9,15 +9,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tests.support.streams import spec
+from tests.support.streams import saved_again, spec
 from twinstream.adapters.memory import ManualClock
-from twinstream.checkpoints import format as checkpoint
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import restore
-from twinstream.core.state.snapshot import delta, snapshot
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
@@ -117,17 +114,10 @@ class Reader:
         check_accounts(self.comparison)
 
     def restart(self) -> None:
-        """Go on with a new comparison that knows only what the bytes of checkpoints kept.
-
-        The first is a whole one, and after it each fourth; the others are deltas.
-        """
-        if len(self.saved) % 4 == 0:
-            self.saved = [checkpoint.encode(snapshot(self.comparison))]
-        else:
-            self.saved.append(checkpoint.encode(delta(self.comparison)))
-        whole, *deltas = map(checkpoint.decode, self.saved)
+        """Go on with a new comparison that knows only what the bytes of checkpoints kept."""
+        state = saved_again(self.saved, self.comparison)
         self._fresh(self.intake.positions)
-        restore(self.comparison, merged(whole, deltas), self.codec.form, 0.0)
+        restore(self.comparison, state, self.codec.form, 0.0)
 
     def end(self) -> None:
         """Both sides end."""

@@ -110,17 +110,10 @@ class Driver:
                 self.comparison.end(side)
 
     def restart(self) -> None:
-        """Go on with a new comparison that knows only what the bytes of checkpoints kept.
-
-        Behind a whole one stand up to three deltas.
-        """
-        if 0 < len(self.saved) < 4:
-            self.saved.append(checkpoint.encode(delta(self.comparison)))
-        else:
-            self.saved = [checkpoint.encode(snapshot(self.comparison))]
-        whole, *deltas = map(checkpoint.decode, self.saved)
+        """Go on with a new comparison that knows only what the bytes of checkpoints kept."""
+        state = saved_again(self.saved, self.comparison)
         self.comparison = Comparison(self.comparison.rules)
-        restore(self.comparison, merged(whole, deltas), self.codec.form_again, 0.0)
+        restore(self.comparison, state, self.codec.form_again, 0.0)
 
     def findings(self) -> list[Divergence]:
         """The divergences of closed scopes so far, each as it was found last."""
@@ -147,6 +140,16 @@ class Driver:
     def waiting(self, side: Side) -> list[int]:
         """The offsets of the unmatched events; after a halt also of the pair that came with it."""
         return sorted(Event._make(event).offset for event in self.comparison.waiting_events(side))
+
+
+def saved_again(saved: list[bytes], comparison: Comparison) -> dict[str, Any]:
+    """Save a comparison once more; what all checkpoints keep: a whole one, and up to three deltas."""
+    if len(saved) % 4:
+        saved.append(checkpoint.encode(delta(comparison)))
+    else:
+        saved[:] = [checkpoint.encode(snapshot(comparison))]
+    whole, *deltas = map(checkpoint.decode, saved)
+    return merged(whole, deltas)
 
 
 def trace(text: str) -> list[tuple[Side, Any]]:

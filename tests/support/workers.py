@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import orjson
@@ -29,6 +30,7 @@ from twinstream.spec.load import loads
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
+    Publication,
     Reset,
     ResetRefused,
     ResetRequest,
@@ -127,13 +129,18 @@ class Bench:
 
     def reports(self) -> dict[str, DivergenceReport]:
         """The last report of each divergence that was not withdrawn."""
-        found: dict[str, DivergenceReport] = {}
-        for publication in self.publisher.published:
-            if isinstance(publication, DivergenceReport):
-                found[publication.id] = publication
-            elif isinstance(publication, Withdrawn):
-                found.pop(publication.id, None)
-        return found
+        return shown(self.publisher.published)
+
+
+def shown(published: Iterable[Publication]) -> dict[str, DivergenceReport]:
+    """The last report of each divergence that was not withdrawn, by its id."""
+    found: dict[str, DivergenceReport] = {}
+    for publication in published:
+        if isinstance(publication, DivergenceReport):
+            found[publication.id] = publication
+        elif isinstance(publication, Withdrawn):
+            found.pop(publication.id, None)
+    return found
 
 
 def board_of(spec: Spec, clock: Clock, shards: int = 1) -> Board:
