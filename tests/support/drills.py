@@ -101,13 +101,7 @@ class Drill:
         self, true: Callable[[dict[str, Any]], bool], what: str, service: ServiceProcess | None = None
     ) -> dict[str, Any]:
         """The status once something is true of it."""
-        of = service or self.service
-
-        def status() -> dict[str, Any]:
-            found = of.asked("")
-            return found if found and true(found) else {}
-
-        return eventually(status, seconds=WAIT_SECONDS, what=f"{what}; log: {of.log()[-1000:]}")
+        return (service or self.service).says(true, what, WAIT_SECONDS)
 
     def degraded(self, sentence: str, service: ServiceProcess | None = None) -> None:
         """Health is degraded with a reason that holds this, and the gate is undecided."""

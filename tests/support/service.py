@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -140,16 +140,19 @@ class ServiceProcess:
         what = f"the gate answers {answer}"
         eventually(lambda: self.gate() == answer, seconds=seconds, what=what)
 
+    def says(self, true: Callable[[dict[str, Any]], bool], what: str, seconds: float = 60) -> dict[str, Any]:
+        """The status once something is true of it, which stands in `what`."""
+
+        def status() -> dict[str, Any]:
+            found = self.asked("")
+            return found if found and true(found) else {}
+
+        return eventually(status, seconds=seconds, what=f"{what}; log: {self.log()[-1000:]}")
+
     def shows(self, seconds: float = 60, **members: Any) -> dict[str, Any]:
         """The status once these members of it have these values."""
-
-        def status() -> dict[str, Any] | None:
-            found: dict[str, Any] = self.get("")
-            return found if all(found[name] == value for name, value in members.items()) else None
-
-        return eventually(
-            status, seconds=seconds, what=f"the status shows {members}; log: {self.log()[-500:]}"
-        )
+        what = f"the status shows {members}"
+        return self.says(lambda status: members.items() <= status.items(), what, seconds)
 
     def passes_with(self, matched: int) -> None:
         """It comes to have matched so many pairs, and its gate passes."""
