@@ -54,7 +54,7 @@ IN_CORE: dict[str, Plant] = {
     # A row that a retry writes is taken for another one that has another number, whatever the tolerance.
     "knows_rows_by_form": Plant(
         "EQUIVALENT, and what it has read differs|says DIVERGED|is no hole",
-        patched=(patch.object(replays, "_near", lambda *_: None), _TOLERANT, *_RETRYING),
+        patched=(patch.object(replays, "CloseTo", lambda *_: None), _TOLERANT, *_RETRYING),
     ),
     # What changed beyond the tolerance is called by what it has in common with what it was.
     "names_by_form": Plant(
