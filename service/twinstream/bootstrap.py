@@ -7,8 +7,7 @@ import gc
 import os
 import signal
 import socket
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -135,8 +134,11 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 # -- the service -------------------------------------------------------------------------------------------
 
 
-def serve(settings: Settings, specs: list[Spec]) -> None:
-    """Run the service until SIGTERM or SIGINT. Raises SettingsError if it cannot start."""
+def serve(settings: Settings, specs: list[Spec], announce: Callable[[str], object]) -> None:
+    """Run the service until SIGTERM or SIGINT; `announce` gets its address.
+
+    Raises SettingsError if it cannot start.
+    """
     configure_logging()
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
@@ -159,8 +161,7 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
     host, port = listening.getsockname()[:2]
     scheme = "http" if access.certificate is None else "https"
     at = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/"
-    sys.stdout.write(f"{at}readyz\n" if settings.role == "matcher" else f"{at}\n")
-    sys.stdout.flush()
+    announce(f"{at}readyz" if settings.role == "matcher" else at)
     asyncio.run(_serve(settings, specs, listening, access))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -33,9 +33,9 @@ SILENCE = timedelta(hours=2, minutes=30)
 class _Asked:
     """A server that is asked for JSON. Every method raises SourceError if it does not answer."""
 
-    def __init__(self, what: str, address: str) -> None:
+    def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
-        self.name = f"{what} at {without_secrets(self._address)}"
+        self.name = f"{type(self).__name__} at {without_secrets(self._address)}"
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def _ask(self, method: str, path: str, **given: Any) -> Any:
@@ -52,9 +52,6 @@ class _Asked:
 
 class Prometheus(_Asked):
     """A Prometheus."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__("Prometheus", address)
 
     def has(self, expression: str) -> bool:
         """Whether a query has a result now."""
@@ -82,24 +79,8 @@ class Prometheus(_Asked):
         return [one["url"] for one in active]
 
 
-class AlertRoute(NamedTuple):
-    """The route of an alert: its receivers, and the silences that hold it back."""
-
-    receivers: Sequence[str]
-    silences: Sequence[str]
-
-    @property
-    def text(self) -> str:
-        """The route as text for people."""
-        who = f"Alertmanager has it for {', '.join(self.receivers)}"
-        return f"{who}, held back by silence {self.silences[0]}" if self.silences else who
-
-
 class Alertmanager(_Asked):
     """An Alertmanager."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__("Alertmanager", address)
 
     def silence(self, comparison: str, lasting: timedelta) -> str:
         """Silence all alerts of a comparison for a time; returns the id of the silence."""
@@ -113,16 +94,21 @@ class Alertmanager(_Asked):
         }
         return str(self._ask("POST", "/api/v2/silences", json=body)["silenceID"])
 
-    def routes(self, comparison: str) -> Mapping[str, AlertRoute]:
-        """The routes of the alerts of a comparison, by name, as soon as they are known."""
+    def routes(self, comparison: str) -> Mapping[str, str]:
+        """The routes of the alerts of a comparison as texts, by name, as soon as they are known."""
         alerts = self._ask("GET", "/api/v2/alerts", params={"filter": f'comparison="{comparison}"'})
         return {
-            alert["labels"]["alertname"]: AlertRoute(
-                [receiver["name"] for receiver in alert["receivers"]], alert["status"]["silencedBy"]
-            )
+            alert["labels"]["alertname"]: _route_text(alert)
             for alert in alerts
             if alert["status"]["state"] != "unprocessed"
         }
+
+
+def _route_text(alert: Mapping[str, Any]) -> str:
+    """The receivers of an alert, and the silence that holds it back."""
+    who = f"Alertmanager has it for {', '.join(receiver['name'] for receiver in alert['receivers'])}"
+    silences = alert["status"]["silencedBy"]
+    return f"{who}, held back by silence {silences[0]}" if silences else who
 
 
 class Alarm:
@@ -209,6 +195,5 @@ class Alarm:
             said["scraped"] = self._prometheus.has(f"{series(expectation, comparison)} >= 1")
             said["alerts"] = self._prometheus.alerts(comparison)
         if self._alertmanager is not None:
-            routes = self._alertmanager.routes(comparison)
-            said["routed"] = {name: route.text for name, route in routes.items()}
+            said["routed"] = self._alertmanager.routes(comparison)
         return said

@@ -9,9 +9,9 @@ a drill tests whether a difference is noticed, not whether there is one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import accumulate
+from itertools import accumulate, chain, zip_longest
 from typing import NamedTuple
 
 from twinstream.core.events import Form, Side
@@ -141,35 +141,23 @@ def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
     order = reading.codec.order
     if not any(isinstance(node.order, Epochs) and node.order.copies for node in nodes(order)):
         return pair
-    barriers = _copied(reading, pair)
-    if barriers is None:
-        return CopiedPair((), ())
-    return CopiedPair(*(_from(reading, pair[side], side, barriers) for side in Side))
-
-
-def _copied(reading: CopyReader, pair: CopiedPair) -> bytes | None:
-    """The first barrier with a copy in each partition of both sides."""
-    places: defaultdict[bytes, set[tuple[Side, int]]] = defaultdict(set)
-    wanted = {(side, record.partition) for side in Side for record in pair[side]}
+    copies: defaultdict[bytes, dict[tuple[Side, int], int]] = defaultdict(dict)
     for side in Side:
-        for record in pair[side]:
+        for place, record in enumerate(pair[side]):
             form = reading.form(record, side)
             if form is not None and form[0] is None:
-                places[reading.codec.canonical(form.content)].add((side, record.partition))
-    return next((letter for letter, found in places.items() if found == wanted), None)
-
-
-def _from(
-    reading: CopyReader, records: Sequence[DrillRecord], side: Side, barrier: bytes
-) -> list[DrillRecord]:
-    begun: set[int] = set()
-    kept = []
-    for record in records:
-        if record.partition not in begun and reading.letter(record, side) == barrier:
-            begun.add(record.partition)
-        if record.partition in begun:
-            kept.append(record)
-    return kept
+                letter = reading.codec.canonical(form.content)
+                copies[letter].setdefault((side, record.partition), place)
+    wanted = {(side, record.partition) for side in Side for record in pair[side]}
+    begins = next((found for found in copies.values() if found.keys() == wanted), None)
+    if begins is None:
+        return CopiedPair((), ())
+    return CopiedPair(
+        *(
+            [record for place, record in enumerate(pair[side]) if place >= begins[side, record.partition]]
+            for side in Side
+        )
+    )
 
 
 def _why_not(spec: Spec, pair: CopiedPair, of: int) -> str | None:
@@ -199,21 +187,15 @@ def placed(records: Sequence[DrillRecord]) -> list[tuple[int, int]]:
 
 def lines_of(spec: Spec, pair: CopiedPair) -> list[Line]:
     """A pair as `check` reads it, alternating between sides, with the offsets that the copies will have."""
-    turns = [
-        (turn, side, record, place)
-        for side in Side
-        for turn, (record, place) in enumerate(zip(pair[side], placed(pair[side]), strict=True))
-    ]
-    return [
-        _line(spec, side, record, place, position)
-        for position, (_, side, record, place) in enumerate(sorted(turns, key=lambda one: one[:2]), 1)
-    ]
+    lines = [_lines(spec, side, pair[side]) for side in Side]
+    turns = filter(None, chain.from_iterable(zip_longest(*lines)))
+    return [line._replace(position=position) for position, line in enumerate(turns, 1)]
 
 
-def _line(spec: Spec, side: Side, record: DrillRecord, place: tuple[int, int], position: int) -> Line:
-    partition, offset = place
-    held, at = record.held(spec), f"{spec.version_of(side).topic}/{record.partition}"
-    return Line(
-        side, held, partition, offset, record.timestamp_ms, at, record.offset, position, held is None,
-        record.headers,
-    )  # fmt: skip
+def _lines(spec: Spec, side: Side, records: Sequence[DrillRecord]) -> Iterator[Line]:
+    for record, (partition, offset) in zip(records, placed(records), strict=True):
+        held, at = record.held(spec), f"{spec.version_of(side).topic}/{partition}"
+        yield Line(
+            side, held, partition, offset, record.timestamp_ms, at, record.offset, 0, held is None,
+            record.headers,
+        )  # fmt: skip

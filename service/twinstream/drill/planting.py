@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Literal, get_args
 
 from twinstream.core.events import Form, Side, alike
@@ -95,6 +97,10 @@ class NotCompared(Unfit):
     """The changed field is not compared."""
 
 
+Attempt = Callable[[], PlantedDifference]
+"""Makes a plan; raises Unfit if it cannot be made."""
+
+
 def plan(
     spec: Spec, pair: CopiedPair, kind: PlantedKind, identifier: str, field: str | None = None
 ) -> PlantedDifference:
@@ -172,9 +178,9 @@ class _Planter:
             ranks.append((is_barrier, alike[form.content] > 1, -followers, place))
         return [place for *_, place in sorted(ranks)]
 
-    def attempts(self, kind: PlantedKind) -> Iterator[Callable[[], PlantedDifference]]:
+    def attempts(self, kind: PlantedKind) -> Iterator[Attempt]:
         """The possible plans, the best first."""
-        ways: Mapping[str, Callable[[int], Iterator[Callable[[], PlantedDifference]]]] = {
+        ways: Mapping[str, Callable[[int], list[Attempt]]] = {
             "drop": self._drops,
             "duplicate": self._duplicates,
             "reorder": self._reorders,
@@ -182,42 +188,27 @@ class _Planter:
         }
         if kind == "field":
             check_writable(self._spec.decode_of(Side.RIGHT))
-        left = TRIED_EVENTS
-        for place in self._places():
-            found = False
-            for attempt in ways[kind](place):
-                found = True
-                yield attempt
-            left -= found
-            if left == 0:
-                return
+        fit = filter(None, map(ways[kind], self._places()))
+        return chain.from_iterable(islice(fit, TRIED_EVENTS))
 
     # -- changing them -------------------------------------------------------------------------------------
 
-    def _drops(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
-        candidate = self._pair.candidate
-        rest = [*candidate[:place], *candidate[place + 1 :]]
-        yield lambda: self._plan("drop", rest, (), place, "was left out")
+    def _drops(self, place: int) -> list[Attempt]:
+        return [partial(self._plan, "drop", self._with(place), (), place, "was left out")]
 
-    def _duplicates(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
-        candidate = self._pair.candidate
-        twice = [*candidate[: place + 1], self._marked(candidate[place]), *candidate[place + 1 :]]
-        yield lambda: self._plan("duplicate", twice, (place + 1,), place, "was written twice")
+    def _duplicates(self, place: int) -> list[Attempt]:
+        record = self._pair.candidate[place]
+        twice = self._with(place, record, self._marked(record))
+        return [partial(self._plan, "duplicate", twice, (place + 1,), place, "was written twice")]
 
-    def _reorders(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
+    def _reorders(self, place: int) -> list[Attempt]:
         behind = self._dependent_behind(place)
         if behind is None:
-            return
-        candidate = self._pair.candidate
-        moved = [
-            *candidate[:place],
-            *candidate[place + 1 : behind + 1],
-            self._marked(candidate[place]),
-            *candidate[behind + 1 :],
-        ]
-        other = candidate[behind]
+            return []
+        other, moved = self._pair.candidate[behind], self._with(place)
+        moved.insert(behind, self._marked(self._pair.candidate[place]))
         text = f"was written behind the event of offset {other.offset}, with which it must not change places"
-        yield lambda: self._plan("reorder", moved, (behind,), place, text, [other])
+        return [partial(self._plan, "reorder", moved, (behind,), place, text, [other])]
 
     def _dependent_behind(self, place: int) -> int | None:
         """The next event of its partition that depends on this one, if it is a different event."""
@@ -235,12 +226,10 @@ class _Planter:
         canonical = self._reading.codec.canonical
         return not alike(canonical(one.content), canonical(other.content))
 
-    def _changes(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
-        record = self._pair.candidate[place]
-        if record.value is None:
-            return
-        for path in self._paths(record.value)[:TRIED_FIELDS]:
-            yield lambda path=path: self._change(place, record, path)  # type: ignore[misc]
+    def _changes(self, place: int) -> list[Attempt]:
+        value = self._pair.candidate[place].value
+        paths = [] if value is None else self._paths(value)
+        return [partial(self._change, place, path) for path in paths[:TRIED_FIELDS]]
 
     def _paths(self, value: bytes) -> list[Path]:
         every = fields_of(self._spec.decode_of(Side.RIGHT), value)
@@ -249,9 +238,9 @@ class _Planter:
         deciding = {path_text(path) for path in every} & set(self._spec.deciding_fields)
         return [path for path in every if path_text(path) not in deciding]
 
-    def _change(self, place: int, record: DrillRecord, path: Path) -> PlantedDifference:
+    def _change(self, place: int, path: Path) -> PlantedDifference:
+        record, name = self._pair.candidate[place], path_text(path) or "the value"
         assert record.value is not None, "a tombstone has no fields"
-        name = path_text(path) or "the value"
         try:
             value = changed(self._spec.decode_of(Side.RIGHT), record.value, path)
         except (DecodeError, ValueError, OverflowError) as error:
@@ -259,18 +248,15 @@ class _Planter:
         other = self._marked(record._replace(value=value))
         before, after = self._forms[place], self._reading.form(other, Side.RIGHT)
         assert before is not None, "only events are tried"
-        if after is None or after.kind != before.kind or self._rerouted(before, after):
+        rerouted = after is not None and before.route != after.route and self._routed(before)
+        if after is None or after.kind != before.kind or rerouted:
             raise Unfit(f"`{name}` decides the kind or the order of an event, or whether it is one")
         if not self._differ(before, after) and not self._too_far(before, after):
             raise NotCompared(
                 f"`{name}` is not compared, or not so closely (`equality` in the comparison file)"
             )
-        candidate = [*self._pair.candidate[:place], other, *self._pair.candidate[place + 1 :]]
         what = f"got another {name}" if path else "got another value"
-        return self._plan("field", candidate, (place,), place, what)
-
-    def _rerouted(self, before: Form, after: Form) -> bool:
-        return before[0] != after[0] and self._routed(before)
+        return self._plan("field", self._with(place, other), (place,), place, what)
 
     def _routed(self, form: Form) -> bool:
         """Whether the route is more than the event itself, which is a lane of its own in a bag."""
@@ -283,11 +269,8 @@ class _Planter:
 
     def stalled(self) -> PlantedDifference:
         """The candidate falls silent after the first half."""
-        first = self._pair.candidate[: self._half]
-        plan = self._plan(
-            "stall", first, (), self._half - 1, "was the last one before the candidate fell silent"
-        )
-        return replace(plan, proven=True)
+        first, text = self._pair.candidate[: self._half], "was the last one before the candidate fell silent"
+        return replace(self._plan("stall", first, (), self._half - 1, text), proven=True)
 
     def _plan(
         self,
@@ -304,6 +287,10 @@ class _Planter:
         at = marked[0] if marked else min(place, len(candidate) - 1)
         pair = CopiedPair(self._pair.reference, candidate)
         return PlantedDifference(kind, pair, self._before, at, marked, origin, text, touched)
+
+    def _with(self, place: int, *records: DrillRecord) -> list[DrillRecord]:
+        """The copy of the candidate with some records in the place of one."""
+        return [*self._pair.candidate[:place], *records, *self._pair.candidate[place + 1 :]]
 
     def _marked(self, record: DrillRecord) -> DrillRecord:
         return record._replace(headers=[*record.headers, self._mark])

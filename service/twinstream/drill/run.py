@@ -170,31 +170,25 @@ class Drill:
     def _describe(
         self, stretch: CopiedStretch, planted: PlantedDifference, expectation: ExpectedSign
     ) -> None:
-        origin, topic = planted.origin, self._spec.candidate.topic
-        if stretch.alone is not None:
-            topic = self._spec.reference.topic
-        place = f"{topic} partition {origin.partition} offset {origin.offset}"
-        text = f"{planted.kind}: the copy of {place} {planted.text}"
-        marked = [{"partition": partition, "offset": offset} for partition, offset in planted.places]
+        origin, alone, names = planted.origin, stretch.alone, self.report.names
+        topic = (self._spec.candidate if alone is None else self._spec.reference).topic
+        place = {"partition": origin.partition, "offset": origin.offset}
         copied = {"reference": len(stretch.pair.reference), "candidate": len(stretch.pair.candidate)}
         self.report.told.update(
             kind=planted.kind,
             expected=expectation,
-            copied={**copied, "both": stretch.alone is None, "reason": stretch.alone},
+            copied={**copied, "both": alone is None, "reason": alone},
             planted={
-                "text": text,
-                "record": {"topic": topic, "partition": origin.partition, "offset": origin.offset},
-                "topic": self.report.names.topics[Side.RIGHT],
-                "marked": marked,
+                "text": f"{planted.kind}: the copy of {topic} partition {origin.partition} "
+                f"offset {origin.offset} {planted.text}",
+                "record": {"topic": topic, **place},
+                "topic": names.topics[Side.RIGHT],
+                "marked": [{"partition": part, "offset": offset} for part, offset in planted.places],
             },
         )
-        self._tell(
-            "drill", f"{self.report.names.comparison}: nothing is written to the topics of {self._spec.name}"
-        )
-        whose = (
-            "of each topic" if stretch.alone is None else f"of {topic} as both sides, since {stretch.alone}"
-        )
+        self._tell("drill", f"{names.comparison}: nothing is written to the topics of {self._spec.name}")
         self._tell("expected", EXPECTED[expectation])
+        whose = "of each topic" if alone is None else f"of {topic} as both sides, since {alone}"
         self._tell("copied", f"the last {copied['reference']} events {whose}")
 
     # -- around it -----------------------------------------------------------------------------------------
@@ -240,8 +234,7 @@ class Drill:
         began = time.monotonic()
         while True:
             look = self._look(service, None)
-            waited, gate = time.monotonic() - began, look.gate
-            verdict = look.status["verdict"]
+            waited, gate, verdict = time.monotonic() - began, look.gate, look.status["verdict"]
             all_read = read(look, planted.before)
             settled = all_read and (gate["pass"] or waited > PASS_SECONDS)
             wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
@@ -250,11 +243,8 @@ class Drill:
                 self.report.reason = f"nothing was planted, since the copies were not well before: {why}"
                 return False
             if settled:
-                self.report.told["before"] = {
-                    "verdict": verdict,
-                    "gate": gate["answer"],
-                    "reason": gate["reason"],
-                }
+                said = {"verdict": verdict, "gate": gate["answer"], "reason": gate["reason"]}
+                self.report.told["before"] = said
                 why = "" if gate["pass"] else f": {gate['reason']}"
                 self._tell("before", f"{all_read}; {verdict}, the gate says {gate['answer']}{why}")
                 return True
@@ -285,21 +275,16 @@ class Drill:
                 self._tell(f"+{seen.seconds:.2f} s", f"{seen.name}: {seen.text}")
             time.sleep(POLL_SECONDS if course.awaited else 0)
         self.report.seen, self.report.awaited = course.seen, course.awaited
-        self._conclude(course, wrong, look)
+        self.report.result = "no alarm" if wrong is not None or course.awaited else "alarm"
+        self.report.reason = wrong or self._outcome(course, look)
 
-    def _conclude(self, course: AlarmPath, wrong: str | None, last: SignalState | None) -> None:
-        report = self.report
-        if wrong is not None:
-            report.result, report.reason = "no alarm", wrong
-        elif course.awaited:
-            lacks = ", ".join(course.awaited)
-            says = "" if last is None else f"; {last.status['verdict']}: {last.status['reason']}"
-            report.result = "no alarm"
-            report.reason = f"within {self._limit:g} s there was no {lacks}{says}"
-        else:
+    def _outcome(self, course: AlarmPath, last: SignalState | None) -> str:
+        """What came of the drill, if nothing came that must not."""
+        if not course.awaited:
             end = course.seen[-1]
-            report.result = "alarm"
-            report.reason = f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
+            return f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
+        says = "" if last is None else f"; {last.status['verdict']}: {last.status['reason']}"
+        return f"within {self._limit:g} s there was no {', '.join(course.awaited)}{says}"
 
     def _look(self, service: ShadowService, expectation: ExpectedSign | None) -> SignalState:
         """The present signals; outside servers are asked at most once a second."""
@@ -307,9 +292,8 @@ class Drill:
         self._stopping.check()
         samples, gate = service.samples(), service.get("/gate")
         found = service.get("/divergences?limit=50")["items"]
-        return SignalState(
-            service.get(), gate, found, samples, **outside
-        )  # The first to appear is asked last.
+        # The first to appear is asked last.
+        return SignalState(service.get(), gate, found, samples, **outside)
 
 
 def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedStretch, tuple[int, int]]:

@@ -11,7 +11,7 @@ later ones show. So the last part of the copies is held back until the part befo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -45,16 +45,8 @@ def shadow_of(spec: Spec, names: Names, before: int) -> Spec:
         may_be_absent=list(spec.compared_kinds) if spec.kinds else [],
     )
     overdue = Overdue() if spec.overdue.clock == "input" else spec.overdue
-    return spec.model_copy(
-        update={
-            **sides,
-            "name": names.comparison,
-            "control": None,
-            "start": Start(),
-            "evidence": evidence,
-            "overdue": overdue,
-        }
-    )
+    own = {"name": names.comparison, "control": None, "start": Start()}
+    return spec.model_copy(update={**sides, **own, "evidence": evidence, "overdue": overdue})
 
 
 def left_out(spec: Spec) -> Iterator[str]:
@@ -92,7 +84,7 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
     fits = newest - plan.origin.timestamp_ms >= needed
     if fits and _together(spec, plan.pair):
         moved = now_ms - max(newest, *(record.timestamp_ms for record in plan.pair.candidate))
-        return CopiedPair(*([_at(one, one.timestamp_ms + moved) for one in plan.pair[side]] for side in Side))
+        return _at(plan.pair, lambda side, place: plan.pair[side][place].timestamp_ms + moved)
     if "$timestamp" in spec.deciding_fields:
         raise SettingsError(
             f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
@@ -119,15 +111,7 @@ def _evenly(plan: PlantedDifference, needed_ms: int, now_ms: int) -> CopiedPair:
     """Spread both halves of both copies evenly, so that matching records have one time."""
     behind = 1 - _share(plan, Side.RIGHT, plan.at)
     span = max(needed_ms / max(behind, 0.05), LEAST_SPAN_MS)
-    return CopiedPair(
-        *(
-            [
-                _at(record, now_ms - int(span * (1 - min(1.0, _share(plan, side, place)))))
-                for place, record in enumerate(plan.pair[side])
-            ]
-            for side in Side
-        )
-    )
+    return _at(plan.pair, lambda side, place: now_ms - int(span * (1 - min(1, _share(plan, side, place)))))
 
 
 def _share(plan: PlantedDifference, side: Side, place: int) -> float:
@@ -135,8 +119,14 @@ def _share(plan: PlantedDifference, side: Side, place: int) -> float:
     return place / (2 * plan.before[side])
 
 
-def _at(record: DrillRecord, timestamp_ms: int) -> DrillRecord:
-    return record._replace(timestamp_ms=timestamp_ms)
+def _at(pair: CopiedPair, time_ms: Callable[[Side, int], int]) -> CopiedPair:
+    """The records with other times, as given for a side and a place in its copy."""
+    return CopiedPair(
+        *(
+            [one._replace(timestamp_ms=time_ms(side, place)) for place, one in enumerate(pair[side])]
+            for side in Side
+        )
+    )
 
 
 # -- writing the copies ------------------------------------------------------------------------------------
@@ -176,9 +166,5 @@ def behind(spec: Spec, names: Names, copies: CopiedPair, plan: PlantedDifference
 
 def _turns(names: Names, pair: CopiedPair) -> list[tuple[str, DrillRecord]]:
     """The records of both sides, interleaved in proportion."""
-    parts = [
-        (place / max(1, len(pair[side])), int(side), place)
-        for side in Side
-        for place in range(len(pair[side]))
-    ]
-    return [(names.topics[side], pair[Side(side)][place]) for _, side, place in sorted(parts)]
+    turns = [(place / len(pair[side]), side, place) for side in Side for place in range(len(pair[side]))]
+    return [(names.topics[side], pair[side][place]) for _, side, place in sorted(turns)]

@@ -10,14 +10,12 @@ import multiprocessing
 import os
 import signal
 import ssl
-import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import orjson
@@ -72,7 +70,7 @@ class ShadowService:
             if self._pipe.poll(START_SECONDS):
                 kind, text = self._pipe.recv()
                 if kind == "serves":
-                    return str(text).strip().rstrip("/")
+                    return str(text).rstrip("/")
                 raise SettingsError(f"the drill's own service cannot start: {text}")
         except EOFError:
             pass
@@ -114,7 +112,8 @@ class ShadowService:
         for family in text_string_to_metric_families(self._get("/metrics").decode()):
             for sample in family.samples:
                 if sample.labels.get("comparison") == self._name:
-                    found[sample.name.removeprefix(_PREFIX), _label(sample.labels)] = sample.value
+                    label = next((sample.labels[name] for name in _LABELS if name in sample.labels), "")
+                    found[sample.name.removeprefix(_PREFIX), label] = sample.value
         return found
 
     def _get(self, path: str) -> bytes:
@@ -126,10 +125,6 @@ class ShadowService:
         if not answer.is_success:
             raise SourceError(f"the drill's own service answers {path} with {answer.status_code}")
         return answer.content
-
-
-def _label(labels: Mapping[str, str]) -> str:
-    return next((labels[name] for name in _LABELS if name in labels), "")
 
 
 def _trusting(settings: Settings) -> ssl.SSLContext | bool:
@@ -145,33 +140,22 @@ def _trusting(settings: Settings) -> ssl.SSLContext | bool:
 # -- in the process of the service -------------------------------------------------------------------------
 
 
-class _Telling:
-    """Standard output of the service, which passes the printed address to the drill."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-
-    def write(self, text: str) -> None:
-        with suppress(OSError):
-            self._pipe.send(("serves", text))
-
-    def flush(self) -> None:
-        pass
-
-
 def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
     from twinstream import bootstrap
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this at its end.
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 2)
-    sys.stdout = cast("Any", _Telling(pipe))
     Thread(target=_stop_with_drill, args=(pipe,), daemon=True).start()
-    try:
-        bootstrap.serve(settings, [spec])
-    except TwinstreamError as error:
+
+    def tell(text: str, kind: str = "serves") -> None:
         with suppress(OSError):
-            pipe.send(("refused", str(error)))
+            pipe.send((kind, text))
+
+    try:
+        bootstrap.serve(settings, [spec], tell)
+    except TwinstreamError as error:
+        tell(str(error), "refused")
 
 
 def _stop_with_drill(pipe: Connection) -> None:

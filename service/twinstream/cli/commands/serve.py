@@ -75,7 +75,7 @@ def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, *
     served = with_trials(comparisons, {file: load_spec(file) for file in trials})
     from twinstream import bootstrap
 
-    bootstrap.serve(settings, served)
+    bootstrap.serve(settings, served, click.echo)
     return 0
 
 
