@@ -192,7 +192,7 @@ class Alarm:
             said["live"] = self._prometheus.has(
                 f'twinstream_status_fresh{{comparison="{self._names.live}"}} == 1'
             )
-            said["scraped"] = self._prometheus.has(f"{series(expectation, comparison)} >= 1")
+            said["scraped"] = self._prometheus.has(f"{series(expectation, comparison=comparison)} >= 1")
             said["alerts"] = self._prometheus.alerts(comparison)
         if self._alertmanager is not None:
             said["routed"] = self._alertmanager.routes(comparison)

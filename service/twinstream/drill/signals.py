@@ -22,23 +22,20 @@ ALERTS: Mapping[ExpectedSign, str] = {
     "suspicion": "TwinstreamSuspicions",
     "stall": "TwinstreamSideStalled",
 }
-STATES: Mapping[ExpectedSign, tuple[str, str]] = {
-    "fail": ("verdict", "DIVERGED"),
-    "suspicion": ("suspicions", ""),
-    "stall": ("side_stalled", "candidate"),
+METRICS: Mapping[ExpectedSign, tuple[str, Mapping[str, str]]] = {
+    "fail": ("verdict", {"verdict": "DIVERGED"}),
+    "suspicion": ("suspicions", {}),
+    "stall": ("side_stalled", {"side": "candidate"}),
 }
-"""The metric of each alert."""
+"""The metric of each alert, with its label."""
 _VERDICTS: Mapping[ExpectedSign, str] = {"fail": "DIVERGED", "suspicion": "INCONCLUSIVE"}
 
 
-def series(expectation: ExpectedSign, comparison: str) -> str:
-    """The query with which Prometheus is asked for the metric of the alert."""
-    name, label = STATES[expectation]
-    labels = f'{{comparison="{comparison}"' + (f', {_NAMED[expectation]}="{label}"' if label else "") + "}"
-    return f"twinstream_{name}{labels}"
-
-
-_NAMED: Mapping[ExpectedSign, str] = {"fail": "verdict", "stall": "side"}
+def series(expectation: ExpectedSign, **about: str) -> str:
+    """The metric of the alert, as Prometheus writes it; `about` are more labels."""
+    name, label = METRICS[expectation]
+    labels = ", ".join(f'{key}="{value}"' for key, value in {**about, **label}.items())
+    return f"twinstream_{name}{{{labels}}}" if labels else f"twinstream_{name}"
 
 
 class SignalState(NamedTuple):
@@ -148,32 +145,27 @@ def _stalled(look: SignalState) -> str | None:
 
 
 def _gate(look: SignalState, expectation: ExpectedSign) -> str | None:
-    answer, before = look.gate["answer"], "fail" if expectation == "fail" else "undecided"
-    if answer != before:
-        return None
-    ready = {
-        "fail": True,
-        "suspicion": look.status["suspicions"] > 0,
-        "stall": "candidate" in look.status["health"]["stalled"],
+    """The answer of the gate, if it is the expected one for the expected reason."""
+    awaited = {
+        "fail": "fail",
+        "suspicion": "undecided" if look.status["suspicions"] else None,
+        "stall": "undecided" if _stalled(look) is not None else None,
     }
-    return str(answer) if ready[expectation] else None
+    return awaited[expectation] if look.gate["answer"] == awaited[expectation] else None
 
 
 def _metric(look: SignalState, expectation: ExpectedSign) -> str | None:
-    name, label = STATES[expectation]
-    if look.samples.get((name, label), 0) < 1:
-        return None
-    labels = f'{{{_NAMED[expectation]}="{label}"}}' if label else ""
-    return f"twinstream_{name}{labels} is {look.samples[name, label]:g}"
+    name, label = METRICS[expectation]
+    value = look.samples.get((name, "".join(label.values())), 0)
+    return f"{series(expectation)} is {value:g}" if value >= 1 else None
 
 
 def _counted(look: SignalState) -> str | None:
-    counts = {kind: count for (name, kind), count in look.samples.items() if name == "divergences_total"}
-    kinds = [
+    kinds = (
         f'twinstream_divergences_total{{kind="{kind}"}} is {count:g}'
-        for kind, count in counts.items()
-        if count
-    ]
+        for (name, kind), count in look.samples.items()
+        if name == "divergences_total" and count
+    )
     return ", ".join(kinds) or None
 
 

@@ -154,7 +154,7 @@ def test_a_hole_fails_the_drill() -> None:
 
 
 def test_prometheus_is_asked_for_the_metric_of_the_alert() -> None:
-    assert [series(one, "x") for one in ("fail", "suspicion", "stall")] == [
+    assert [series(one, comparison="x") for one in ("fail", "suspicion", "stall")] == [
         'twinstream_verdict{comparison="x", verdict="DIVERGED"}',
         'twinstream_suspicions{comparison="x"}',
         'twinstream_side_stalled{comparison="x", side="candidate"}',
