@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from itertools import chain, starmap
 
 from twinstream.core.events import Side
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.known_differences import KnownDifference
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.values import Location
 from twinstream.status.common import Frozen
 
 
@@ -39,7 +41,8 @@ def exclusions(spec: Spec) -> tuple[Exclusion, ...]:
     equality.quantum fare - changes that round to the same multiple of 0.01
     decode record keys, headers and timestamps - any change of them that the values do not show
     """
-    rows = (*_order(spec), *_kinds(spec), *_fields(spec), *_records(spec))
+    fields = chain.from_iterable(starmap(_equality, spec.equalities))
+    rows = (*_order(spec), *_kinds(spec), *fields, *_records(spec))
     left_out = (Exclusion(key=key, name=name, hides=hides) for key, name, hides in rows)
     return (*left_out, *map(_known, spec.known_differences))
 
@@ -64,13 +67,8 @@ def _kinds(spec: Spec) -> Iterator[_Row]:
         yield "evidence.may_be_absent", name, "that none of this kind came"
 
 
-def _fields(spec: Spec) -> Iterator[_Row]:
-    yield from _equality("equality", spec.equality)
-    for kind, equality in spec.equality.per_kind.items():
-        yield from _equality(f"equality.per_kind.{kind}", equality)
-
-
-def _equality(key: str, equality: Equality) -> Iterator[_Row]:
+def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
+    key = ".".join(map(str, location))
     for field in equality.ignore:
         yield f"{key}.ignore", field, "any change of the field"
     if equality.compare_only is not None:

@@ -115,25 +115,28 @@ class _Column:
         self.cells.sort(key=lambda cell: (cell.partition, cell.offset))
         return cell
 
+    @property
+    def partition(self) -> int | None:
+        """The partition, if all events are in one."""
+        partitions = {cell.partition for cell in self.cells}
+        return partitions.pop() if len(partitions) == 1 else None
+
     def label(self, cell: _Cell | None) -> str:
         """The offset, with the partition if the events are in several."""
         if cell is None:
             return ""
-        one = len({cell.partition for cell in self.cells}) == 1
-        return str(cell.offset) if one else f"{cell.partition}:{cell.offset}"
+        return str(cell.offset) if self.partition is not None else f"{cell.partition}:{cell.offset}"
 
-    def headings(self, side: str) -> Iterator[str]:
-        """The headings above the events, from the longest to the shortest."""
-        partitions = sorted({cell.partition for cell in self.cells})
-        name = side if self.topic in {"", side} else f"{side} {printable(self.topic)}"
-        if len(partitions) == 1:
-            yield f"{name} partition {partitions[0]}"
-        yield name
-        yield side
+    @property
+    def label_width(self) -> int:
+        """The width of the longest label."""
+        return max((len(self.label(cell)) for cell in self.cells), default=0)
 
     def heading(self, side: str, room: int) -> str:
-        """The longest heading that fits."""
-        return next((text for text in self.headings(side) if cell_len(text) <= room), side)
+        """The longest heading that fits: side, topic and partition, or without the last of these."""
+        name = side if self.topic in {"", side} else f"{side} {printable(self.topic)}"
+        texts = [name] if self.partition is None else [f"{name} partition {self.partition}", name]
+        return next((text for text in texts if cell_len(text) <= room), side)
 
 
 def _sides(report: Mapping[str, Any]) -> tuple[_Column, _Column]:
@@ -173,29 +176,22 @@ class _Picture:
 
     def columns(self, width: int) -> Iterator[str]:
         """Both sides beside each other."""
-        labels = [max((len(column.label(cell)) for cell in column.cells), default=0) for column in self._both]
-        room = (width - _GUTTER - 1 - sum(labels)) // 2 - _APART
+        labels = self._left.label_width + _APART, self._right.label_width + _APART
+        room = (width - _GUTTER - 1 - sum(labels)) // 2
         rows = [(left, right, gutter, self._texts(left, right, room)) for left, right, gutter in self._rows()]
         heads = self._left.heading("reference", room), self._right.heading("candidate", room)
         wide = max(map(cell_len, (heads[0], *(texts[0] for *_, texts in rows))))
-        pads = [" " * (label + _APART) for label in labels]
-        yield f"{pads[0]}{set_cell_size(heads[0], wide + 1 + _GUTTER)}{pads[1]}{heads[1]}"
+        yield f"{' ' * labels[0]}{set_cell_size(heads[0], wide + 1 + _GUTTER)}{' ' * labels[1]}{heads[1]}"
         for left, right, gutter, (here, there) in rows:
-            before, behind = (
-                f"{column.label(cell):>{label}}{' ' * _APART}"
-                for column, cell, label in zip(self._both, (left, right), labels, strict=True)
-            )
-            yield f"{before}{self._led(here, wide, gutter[0])}{gutter}{behind}{there}"
+            before = f"{self._left.label(left):>{labels[0] - _APART}}{' ' * _APART}"
+            behind = f"{self._right.label(right):>{labels[1] - _APART}}{' ' * _APART}"
+            stroke = gutter[0] * (wide - cell_len(here))
+            yield f"{before}{here} {stroke}{gutter}{behind}{there}"
 
     def _texts(self, left: _Cell | None, right: _Cell | None, room: int) -> tuple[str, str]:
         if left is None and right is None:
             return "", ""
         return self._text(left, room), self._text(right, room)
-
-    def _led(self, text: str, wide: int, line: str) -> str:
-        """The text, padded to the gutter with the stroke that the line there begins with."""
-        room = wide - cell_len(text)
-        return text + " " + line * room
 
     def _rows(self) -> Iterator[tuple[_Cell | None, _Cell | None, str]]:
         """The rows of the picture: an event of each side or none, and the strokes between them."""
@@ -220,11 +216,9 @@ class _Picture:
         """One event on each line."""
         for side, column in zip(("reference", "candidate"), self._both, strict=True):
             yield column.heading(side, width)
-            labels = max((len(column.label(cell)) for cell in column.cells), default=0)
+            labels = column.label_width
             for cell in column.cells:
-                mark = "*" if cell.named else " "
-                room = width - labels - 5
-                text = value_text(cell.value, room, self._first, self._marks.more)
+                mark, text = "*" if cell.named else " ", self._text(cell, width - labels - 5)
                 yield f" {mark} {column.label(cell):>{labels}}  {text}"
             if not column.cells:
                 yield f"   {_NOTHING}"
@@ -244,7 +238,7 @@ def _changed_texts(values: Mapping[str, Any], room: int, more: str) -> list[str]
     both = [values["reference"], values["candidate"]]
     if any(isinstance(value, dict) for value in both):
         return [value_text(value, room, _telling(both), more) for value in both]
-    one, other = (printable(text) for text in told_apart(*map(_json, both)))
+    one, other = map(printable, told_apart(*map(_json, both)))
     return [_cut(text, room, more) for text in from_difference(one, other, room, more)]
 
 
@@ -267,11 +261,8 @@ def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "â€
     text = printable(_json(value))
     if cell_len(text) <= room:
         return text
-    if isinstance(value, dict):
-        shortened = _shortened(value, room, first, more)
-        if shortened is not None:
-            return shortened
-    return _cut(text, room, more)
+    shortened = _shortened(value, room, first, more) if isinstance(value, dict) else None
+    return shortened or _cut(text, room, more)
 
 
 def _cut(text: str, room: int, more: str) -> str:

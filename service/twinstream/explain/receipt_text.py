@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from operator import add
 
 from twinstream.explain.coverage import LOOKED_AT
+from twinstream.explain.exclusions import Exclusion
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status.common import Accounts
 from twinstream.status.comparison import KindCoverage
@@ -18,9 +18,9 @@ PARTITIONS_SHOWN = 16
 
 def markdown(receipt: Receipt) -> str:
     """The receipt as Markdown text, with tables that GitHub, GitLab and Jira's importers can read."""
-    heads = (f"## {title}\n\n" if title else "" for title in _PARTS)
-    bodies = ("\n".join(lines(receipt)) for lines in _PARTS.values())
-    return "\n\n".join(map(add, heads, bodies)) + "\n"
+    parts = ["\n".join(_head(receipt))]
+    parts += ["\n".join((f"## {title}", "", *lines(receipt))) for title, lines in _PARTS.items()]
+    return "\n\n".join(parts) + "\n"
 
 
 def _head(receipt: Receipt) -> Iterator[str]:
@@ -28,26 +28,20 @@ def _head(receipt: Receipt) -> Iterator[str]:
     yield ""
     yield f"**{receipt.verdict}**: {_sentence(receipt.reason)}"
     yield ""
+    gate, health, asked = receipt.gate, receipt.health, receipt.range
     rows = [
         ("made", f"{_time(receipt.made_at)} by {receipt.made_by}"),
         ("comparison file", f"digest `{receipt.spec_digest}`"),
         ("compared", _plain(receipt.order)),
+        ("gate", "" if gate is None else f"**{gate.answer}**: {_sentence(gate.reason)}"),
+        ("health", "" if health is None else " ".join((health.status, *map(_sentence, health.reasons)))),
+        ("running since", _time(receipt.started_at)),
+        ("verdict since", _time(receipt.since)),
+        ("verified through", _time(receipt.verified_through, by=", by Kafka's time")),
     ]
-    if receipt.gate is not None:
-        rows.append(("gate", f"**{receipt.gate.answer}**: {_sentence(receipt.gate.reason)}"))
-    if receipt.health is not None:
-        reasons = "".join(f" {_sentence(reason)}" for reason in receipt.health.reasons)
-        rows.append(("health", f"{receipt.health.status}{reasons}"))
-    if receipt.started_at is not None:
-        rows.append(("running since", _time(receipt.started_at)))
-    if receipt.since is not None:
-        rows.append(("verdict since", _time(receipt.since)))
-    if receipt.verified_through is not None:
-        rows.append(("verified through", f"{_time(receipt.verified_through)}, by Kafka's time"))
-    if receipt.range is not None:
-        told = f"from {receipt.range.begin} to {receipt.range.end}, slack {receipt.range.slack_seconds:g} s"
-        rows.append(("range", told))
-    yield from _table(("", ""), rows)
+    if asked is not None:
+        rows.append(("range", f"from {asked.begin} to {asked.end}, slack {asked.slack_seconds:g} s"))
+    yield from _table(("", ""), (row for row in rows if row[1]))
 
 
 def _compared(receipt: Receipt) -> Iterator[str]:
@@ -85,10 +79,10 @@ def _differences(receipt: Receipt) -> Iterator[str]:
 
 
 def _known(rule: KnownUse) -> tuple[str, ...]:
-    owner = ", ".join(filter(None, (rule.owner, rule.ticket)))
     hits = f"{rule.hits:,}" if rule.hits else "nothing"
     share = "-" if rule.share is None else f"{rule.share:.4g}"
-    return _plain(rule.id), hits, share, rule.ceiling, _plain(owner), f"{rule.expires}"
+    owner = _plain(_joined(rule.owner, rule.ticket))
+    return _plain(rule.id), hits, share, rule.ceiling, owner, f"{rule.expires}"
 
 
 def _coverage(receipt: Receipt) -> Iterator[str]:
@@ -115,26 +109,20 @@ def _kind(name: str, kind: KindCoverage, matched: int) -> tuple[str, ...]:
 
 
 def _left_out(receipt: Receipt) -> Iterator[str]:
-    rows = []
-    for one in receipt.exclusions:
-        expires = "" if one.expires is None else f"{one.expires}"
-        until = ", ".join(filter(None, (expires, one.ceiling and f"ceiling {one.ceiling}")))
-        owner = ", ".join(filter(None, (one.owner, one.ticket)))
-        rows.append(
-            (_code(one.key), _plain(one.name), _plain(one.hides), _plain(owner) or "not named", until or "-")
-        )
-    yield from _table(("by", "what", "hides", "owner", "until"), rows)
+    yield from _table(("by", "what", "hides", "owner", "until"), map(_exclusion, receipt.exclusions))
+
+
+def _exclusion(one: Exclusion) -> tuple[str, ...]:
+    until = _joined(one.expires, one.ceiling and f"ceiling {one.ceiling}")
+    owner = _plain(_joined(one.owner, one.ticket))
+    return _code(one.key), _plain(one.name), _plain(one.hides), owner or "not named", until or "-"
 
 
 def _unchecked(receipt: Receipt) -> Iterator[str]:
     if not receipt.hole_count and not receipt.reset_count:
-        yield (
-            "No hole is known, and the comparison was not begun anew."
-            if receipt.source == "service"
-            else "No hole is known."
-            if receipt.verdict != "INCONCLUSIVE"
-            else "No hole is known: what made it INCONCLUSIVE stands at the top."
-        )
+        anew = ", and the comparison was not begun anew" if receipt.source == "service" else ""
+        doubt = ": what made it INCONCLUSIVE stands at the top" if receipt.verdict == "INCONCLUSIVE" else ""
+        yield f"No hole is known{anew or doubt}."
     for hole in receipt.holes:
         at = hole.position
         where = "" if at is None else f" ({_plain(at.topic)}, partition {at.partition}, offset {at.offset})"
@@ -156,7 +144,6 @@ def _unproven(receipt: Receipt) -> Iterator[str]:
 
 
 _PARTS: Mapping[str, Callable[[Receipt], Iterator[str]]] = {
-    "": _head,
     "What was compared": _compared,
     "Differences": _differences,
     "Evidence and coverage": _coverage,
@@ -188,6 +175,11 @@ def _stretch(number: str, part: Stretch) -> str:
     begin = "" if part.first is None else f"from {part.first:,} "
     verified = "" if part.verified_up_to is None else f" (verified up to {part.verified_up_to:,})"
     return f"{number}: {begin}up to {part.end:,}{verified}"
+
+
+def _joined(*parts: object) -> str:
+    """The parts that there are, as one text."""
+    return ", ".join(f"{part}" for part in parts if part)
 
 
 def _codes(names: Iterable[str]) -> str:
@@ -224,5 +216,6 @@ def _sentence(text: str) -> str:
     return "`".join(part if place % 2 else _SPECIAL.sub(r"\\\1", part) for place, part in enumerate(parts))
 
 
-def _time(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+def _time(moment: datetime | None, by: str = "") -> str:
+    """A time, and by which clock it is told; an empty text for none."""
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC{by}"

@@ -30,7 +30,9 @@ def tell_divergence(
     report: Mapping[str, Any], width: int = 100, marks: Strokes = UNICODE, *, wrapped: bool = True
 ) -> str:
     """One divergence: its kind, its proof, and the picture."""
-    return "\n".join((heading(report, width, marks), *_body(report, width, marks, wrapped)))
+    picture = (f"   {line}".rstrip() for line in diagram(report, width - 3, marks))
+    sentences = _sentences(report["text"], width, "   ", wrapped)
+    return "\n".join((heading(report, width, marks), *sentences, "", *picture))
 
 
 def heading(report: Mapping[str, Any], width: int, marks: Strokes = UNICODE) -> str:
@@ -56,15 +58,13 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
     yield from _sentences(f"{answer['verdict']} {answer['reason']}", width, "", wrapped)
     yield (
         f"events: reference {events['reference']:,}, candidate {events['candidate']:,}; "
-        f"matched {answer['matched']:,} {_plural('pair', answer['matched'])}; "
+        f"matched {answer['matched']:,} {'pair' if answer['matched'] == 1 else 'pairs'}; "
         f"unmatched: reference {unmatched['reference']:,}, candidate {unmatched['candidate']:,}"
     )
-    if "ranges" in answer:
-        yield from _sentences(ranges_text(answer["ranges"]), width, "", wrapped)
-    if known := explained_text(answer.get("explained_by_rule", {})):
-        yield from _sentences(known, width, "", wrapped)
-    if noted := answer.get("coverage", {}).get("notes"):
-        yield from _sentences(f"not put to the test: {'; '.join(noted)}", width, "", wrapped)
+    ranges = ranges_text(answer["ranges"]) if "ranges" in answer else ""
+    for text in (ranges, explained_text(answer), untested_text(answer)):
+        if text:
+            yield from _sentences(text, width, "", wrapped)
     if not divergences["total"]:
         return
     named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)
@@ -72,22 +72,27 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
     shown = answer["examples"][:SHOWN]
     for number, report in enumerate(shown, 1):
         yield ""
-        yield f"{number}. {heading(report, width, marks)}"
-        yield from _body(report, width, marks, wrapped)
-    if divergences["total"] > len(shown):
+        yield f"{number}. {tell_divergence(report, width, marks, wrapped=wrapped)}"
+    if (more := divergences["total"] - len(shown)) > 0:
         yield ""
-        more = divergences["total"] - len(shown)
         yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
 
 
-def explained_text(by_rule: Mapping[str, int]) -> str:
+def explained_text(answer: Mapping[str, Any]) -> str:
     """How many differences each rule has explained; an empty text if none.
 
-    >>> explained_text({"PRICE-17": 1200, "LATE": 0})
+    >>> explained_text({"explained_by_rule": {"PRICE-17": 1200, "LATE": 0}})
     'explained by known differences: 1,200 by PRICE-17'
     """
+    by_rule = answer.get("explained_by_rule", {})  # That of an older version has none.
     named = ", ".join(f"{count:,} by {rule}" for rule, count in by_rule.items() if count)
     return f"explained by known differences: {named}" if named else ""
+
+
+def untested_text(answer: Mapping[str, Any]) -> str:
+    """What an answer or a status does not rest on; an empty text if there is nothing to say."""
+    untested = answer.get("coverage", {}).get("notes")
+    return f"not put to the test: {'; '.join(untested)}" if untested else ""
 
 
 def ranges_text(ranges: Mapping[str, Any]) -> str:
@@ -114,18 +119,8 @@ def _parts(side: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _body(report: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool) -> Iterator[str]:
-    yield from _sentences(report["text"], width, "   ", wrapped)
-    yield ""
-    yield from (f"   {line}".rstrip() for line in diagram(report, width - 3, marks))
-
-
 def _sentences(text: str, width: int, indent: str, wrapped: bool) -> list[str]:
     line = printable(text)
     if not wrapped:
         return [indent + line]
     return textwrap.wrap(line, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

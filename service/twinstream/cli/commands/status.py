@@ -12,7 +12,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
-from twinstream.explain.text import explained_text
+from twinstream.explain.text import explained_text, untested_text
 
 HEADINGS = (
     *("comparison", "verdict", "health"),
@@ -84,10 +84,10 @@ def _said(item: dict[str, Any]) -> Iterator[str]:
     if item.get("trial_of"):
         yield f"trial of {item['trial_of']}, without a gate"
     yield from (item["reason"], *item["health"]["reasons"])
-    if explained := explained_text(item.get("explained_by_rule", {})):
+    if explained := explained_text(item):
         yield explained
-    if item["verdict"] == "EQUIVALENT" and (untested := item["coverage"].get("notes")):
-        yield f"not put to the test: {'; '.join(untested)}"
+    if item["verdict"] == "EQUIVALENT" and (untested := untested_text(item)):
+        yield untested
 
 
 def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]]) -> None:
