@@ -83,14 +83,11 @@ def calibrate(spec: str | None, **options: Any) -> int:
     usage, bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka
     cannot be reached.
     """
-    on_kafka = options["brokers"] is not None or options["config"] is not None
+    on_kafka = options["kafka"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
     recording = Recording(start.spec, options["max_records"])
-    if on_kafka:
-        _read_topics(recording, start, options)
-    else:
-        _read_files(recording, start, options)
+    (_read_topics if on_kafka else _read_files)(recording, start, options)
     _check_fields(recording, options)
     with Console(stderr=True).status("comparing"):
         answer = run_calibrate(recording, start, options["key"])
@@ -130,8 +127,7 @@ def _read_topics(recording: Recording, start: ProposalStart, options: Mapping[st
     given = {Side.LEFT: options["reference_offsets"], Side.RIGHT: options["candidate_offsets"]}
     ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
     names = {side: start.spec.version_of(side).topic for side in Side}
-    topics = topics_of(start.spec, options["brokers"], options["config"], headers=True)
-    with topics as source, progress([]) as watched:
+    with topics_of(start.spec, options["kafka"], headers=True) as source, progress([]) as watched:
         recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
         for side in Side:
             recording.read(watched(recorded.lines(side)))
@@ -159,6 +155,5 @@ def _print(answer: Calibrated, recording: Recording, options: Mapping[str, Any])
         click.echo(answer.file, nl=False)
     click.echo(summary(answer.found), err=True)
     if answer.differences is not None:
-        click.echo(
-            f"\nWhat no rule explains, under the proposed file:\n{tell_answer(answer.differences)}", err=True
-        )
+        told = tell_answer(answer.differences)
+        click.echo(f"\nWhat no rule explains, under the proposed file:\n{told}", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version as installed_version
 from typing import Any
@@ -21,7 +21,6 @@ from twinstream.explain.receipt import receipt_of_answer
 from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check as run_check
 from twinstream.offline.offset_range import Edge, edge_of
-from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.values import duration
 from twinstream.spec.load import load
@@ -50,6 +49,7 @@ from twinstream.spec.load import load
 )
 @click.option(
     "--require-evidence",
+    "evidence",
     is_flag=True,
     help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
 )
@@ -100,15 +100,8 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
     pending · 4 Kafka cannot be reached.
     """
     comparison = load(spec)
-    asked = {
-        "open_ended": options["open_ended"],
-        "allow_empty": options["allow_empty"],
-        "evidence": options["require_evidence"],
-    }
-    if options["brokers"] is not None or options["config"] is not None:
-        answer = _check_topics(comparison, options, asked)
-    else:
-        answer = _check_files(comparison, options, asked)
+    asked = {name: options[name] for name in ("open_ended", "allow_empty", "evidence")}
+    answer = (_check_files if options["kafka"] is None else _check_topics)(comparison, options, asked)
     if options["report"]:
         made_by = f"twinstream {installed_version('twinstream')}"
         write_receipt(receipt_of_answer(answer, comparison, datetime.now(UTC), made_by), options["report"])
@@ -120,13 +113,16 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
 
 
 def _check_files(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
-    for option in ("begin", "end", "slack"):
+    for option, name in {"begin": "from", "end": "to", "slack": "slack"}.items():
         if options[option]:
-            name = {"begin": "from", "end": "to"}.get(option, option)
             raise SettingsError(f"--{name} is for topics; give --brokers, too")
-    files = _files(options)
+    files, shapes = _files(options), shapes_of(spec)
+    if len(files) == 1:
+        lines = read_trace(files[0], shapes)
+    else:
+        lines = read_pair(files[0], files[1], options["interleave"], shapes)
     with progress(files) as watched:
-        return run_check(spec, watched(_lines(files, options["interleave"], spec)), **asked)
+        return run_check(spec, watched(lines), **asked)
 
 
 def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
@@ -139,7 +135,7 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
 
     begin, end = _begin(spec, options["begin"]), edge_of("--to", options["end"], "latest")
     slack = spec.overdue.after if options["slack"] is None else _duration(options["slack"])
-    with topics_of(spec, options["brokers"], options["config"], headers=spec.reads_marks) as source:
+    with topics_of(spec, options["kafka"], headers=spec.reads_marks) as source:
         try:
             bounded = BoundedCheck(spec, source, begin, end, slack, SystemClock())
             with progress_of_records(bounded.size) as watched:
@@ -175,13 +171,13 @@ def _files(options: Mapping[str, Any]) -> list[InputFile]:
     if trace is not None or reference is None or candidate is None:
         raise SettingsError("give --reference and --candidate, or --trace alone")
     files = [InputFile(reference), InputFile(candidate)]
-    _check_distinct(*files)
+    if files[0].same_as(files[1]):
+        _tell_sameness(*files)
     return files
 
 
-def _check_distinct(reference: InputFile, candidate: InputFile) -> None:
-    if not reference.same_as(candidate):
-        return
+def _tell_sameness(reference: InputFile, candidate: InputFile) -> None:
+    """Warn of one file for both sides. Raises SettingsError if it can be read only once."""
     if reference.name == candidate.name == STANDARD_INPUT:
         raise SettingsError("--reference and --candidate cannot both be standard input")
     if reference.size is None:
@@ -192,9 +188,3 @@ def _check_distinct(reference: InputFile, candidate: InputFile) -> None:
         "this tells only whether the comparison file can read it",
         err=True,
     )
-
-
-def _lines(files: list[InputFile], interleave: str, spec: Spec) -> Iterator[Line]:
-    if len(files) == 1:
-        return read_trace(files[0], shapes_of(spec))
-    return read_pair(files[0], files[1], interleave, shapes_of(spec))

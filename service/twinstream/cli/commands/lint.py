@@ -10,12 +10,12 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from twinstream.cli.shared.output import PIPE_WIDTH, print_json, print_rich
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka
-from twinstream.settings import load as load_settings
+from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import Note
 from twinstream.spec.lint.lint import Cost, LintReport, PairDependence
@@ -28,7 +28,7 @@ from twinstream.spec.load import load
 @click.argument("spec", type=click.Path())
 @kafka_options(", to look at the topics.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
-def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
+def lint(spec: str, kafka: Settings | None, as_json: bool) -> int:
     """Show what a comparison file amounts to, and what is doubtful in it.
 
     \b
@@ -45,8 +45,8 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
     """
     comparison = load(spec)
     report = lint_spec(comparison, datetime.now(UTC).date())
-    if brokers is not None or config is not None:
-        report = _with_topics(report, comparison, brokers, config)
+    if kafka is not None:
+        report = _with_topics(report, comparison, kafka)
     if as_json:
         print_json(report.to_dict())
     else:
@@ -54,18 +54,14 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
     return 2 if report.refused else 0
 
 
-def _with_topics(report: LintReport, spec: Spec, brokers: str | None, config: str | None) -> LintReport:
+def _with_topics(report: LintReport, spec: Spec, kafka: Settings) -> LintReport:
     from twinstream.adapters.kafka.watch import describe
 
-    settings = load_settings({"brokers": brokers}, config)
     names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
     with reaching_kafka():
-        topics = describe(settings.brokers, names, settings.kafka)
-    return replace(
-        report,
-        refused=tuple(refusals(spec, topics)),
-        warnings=(*report.warnings, *hints(spec, topics)),
-    )
+        topics = describe(kafka.brokers, names, kafka.kafka)
+    warnings = (*report.warnings, *hints(spec, topics))
+    return replace(report, refused=tuple(refusals(spec, topics)), warnings=warnings)
 
 
 # -- for people --------------------------------------------------------------------------------------------
@@ -84,12 +80,10 @@ def _print(report: LintReport) -> None:
         _heading("Whether several matchers can share the work"),
         Padding(Text(report.division.text), (0, 0, 0, 2)),
     ]
-    for title, style, notes in (
-        ("Warnings", "yellow", report.warnings),
-        ("Refused", "red", report.refused),
-    ):
-        if notes:
-            parts += [_heading(title), _notes(notes, style)]
+    if report.warnings:
+        parts += [_heading("Warnings"), _notes(report.warnings, "yellow")]
+    if report.refused:
+        parts += [_heading("Refused"), _notes(report.refused, "red")]
     print_rich(console, *parts)
 
 
@@ -101,10 +95,7 @@ def _matrix(kinds: Iterable[str], pairs: Iterable[PairDependence]) -> Table:
     """The matrix of kinds; below the diagonal it would repeat itself."""
     names = list(kinds)
     found = {(pair.first, pair.second): pair.when for pair in pairs}
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for name in names:
-        table.add_column(Text(name))
+    table = Table("", *(Column(Text(name)) for name in names), box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
         cells = [found.get((name, other), "") for other in names]
         table.add_row(Text(name), *(Text(cell, style="dim" if cell == "never" else "") for cell in cells))
@@ -112,11 +103,8 @@ def _matrix(kinds: Iterable[str], pairs: Iterable[PairDependence]) -> Table:
 
 
 def _costs(costs: Iterable[Cost]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("kind", "it …", "about"):
-        table.add_column(
-            heading, justify="right" if heading == "about" else "left", no_wrap=heading == "about"
-        )
+    about = Column("about", justify="right", no_wrap=True)
+    table = Table("kind", "it …", about, box=SIMPLE_HEAD, pad_edge=False)
     for cost in costs:
         spent = "grows with what waits" if cost.nanoseconds is None else f"{cost.nanoseconds / 1000:.1f} µs"
         table.add_row(Text(cost.kind), Text("; ".join(step.meaning for step in cost.steps)), Text(spent))
@@ -124,9 +112,8 @@ def _costs(costs: Iterable[Cost]) -> Table:
 
 
 def _notes(notes: Iterable[Note], style: str) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
+    key = Column(no_wrap=True)
+    table = Table(key, Column(), box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for note in notes:
         table.add_row(Text(f"  {note.key}", style=style), Text(note.text))
     return table

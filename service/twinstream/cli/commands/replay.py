@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,7 +17,7 @@ from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.core.events import Place
 from twinstream.errors import InputError, SettingsError
 from twinstream.offline.replay import OUTCOMES, Case, KeptRecord, Outcome, Replay, Replayed, cases_of
-from twinstream.settings import load as load_settings
+from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, load
 
@@ -44,8 +44,7 @@ def replay(
     file: str,
     kept: str | None,
     name: str | None,
-    brokers: str | None,
-    config: str | None,
+    kafka: Settings | None,
     service: Service,
     as_json: bool,
 ) -> int:
@@ -71,8 +70,7 @@ def replay(
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")
     cases = _of_file(kept) if kept is not None else _of_service(service, name or "")
     _check_topics(file, spec, cases)
-    on_kafka = brokers is not None or config is not None
-    records = _records(spec, cases, brokers, config) if on_kafka else None
+    records = None if kafka is None else _records(spec, cases, kafka)
     answers = Replay(spec, records).answers(cases)
     counts = Counter(answer.outcome for answer in answers)
     if as_json:
@@ -122,36 +120,28 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
                 )
 
 
-def _records(
-    spec: Spec, cases: Iterable[Case], brokers: str | None, config: str | None
-) -> Mapping[Place, KeptRecord | None]:
+def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Place, KeptRecord | None]:
     """The records of all events, as far as Kafka still has them."""
     from confluent_kafka import Message
 
     from twinstream.adapters.kafka.records import records_at
     from twinstream.adapters.kafka.source import whole_record
 
-    settings = load_settings({"brokers": brokers}, config)
-    seats = [seat for case in cases for seat in case.seats]
-    wanted = {seat.place: (seat.topic, *seat.place[1:]) for seat in seats}
+    wanted = {seat.place: (seat.topic, *seat.place[1:]) for case in cases for seat in case.seats}
     read = whole_record if spec.whole else Message.value
     with reaching_kafka():
-        found = records_at(settings.brokers, wanted.values(), settings.kafka, read)
+        found = records_at(kafka.brokers, wanted.values(), kafka.kafka, read)
     return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}
 
 
-def _told(answers: Sequence[Replayed]) -> list[str]:
-    """The counts, and the first divergence of each outcome."""
-    lines = [f"{len(answers):,} divergences with the new rules:"]
+def _told(answers: Sequence[Replayed]) -> Iterator[str]:
+    """The counts, and the first divergences of each outcome."""
+    yield f"{len(answers):,} divergences with the new rules:"
     for outcome, meaning in MEANING.items():
         of_it = [answer for answer in answers if answer.outcome == outcome]
         if of_it:
-            lines.append(f"{len(of_it):6,}  {meaning}")
-            lines += [f"        {_one(answer)}" for answer in of_it[:EXAMPLES]]
-            more = len(of_it) - EXAMPLES
-            lines += [f"        … and {more:,} more (--json has all)"] if more > 0 else []
-    return lines
-
-
-def _one(answer: Replayed) -> str:
-    return f"{answer.kind} {answer.id}" + (f": {answer.why}" if answer.why else "")
+            yield f"{len(of_it):6,}  {meaning}"
+        for one in of_it[:EXAMPLES]:
+            yield f"        {one.kind} {one.id}" + (f": {one.why}" if one.why else "")
+        if len(of_it) > EXAMPLES:
+            yield f"        … and {len(of_it) - EXAMPLES:,} more (--json has all)"

@@ -6,6 +6,7 @@ import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,6 @@ from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
 
-_TOKEN, _CA = "twinstream.token", "twinstream.ca"
 _WRONG = frozenset({401, 403, 404, 409, 421, 422})
 """The request is wrong: its token, role, name, time, address or parameters."""
 
@@ -47,20 +47,13 @@ class Service:
         return {"headers": headers, "verify": verify, "trust_env": False}
 
 
-def _note(
-    key: str, read: Callable[[str], str]
-) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    """Keeps the value of an option for `--service`, which is handled after it."""
-
-    def note(context: click.Context, _option: click.Parameter, given: str | None) -> None:
-        if given is not None:
-            context.meta[key] = read(given)
-
-    return note
-
-
-def _read_token(file: str) -> str:
-    """The token in the only line of a file."""
+def _token(_context: click.Context, _option: click.Parameter, file: str | None) -> str | None:
+    """The token in the only line of a file, or else in the environment; None if there is none."""
+    if file is None:
+        token = os.environ.get("TWINSTREAM_TOKEN") or None
+        if token is not None and not _is_token(token):
+            raise click.UsageError("TWINSTREAM_TOKEN must be one token, and nothing else")
+        return token
     try:
         token = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -76,63 +69,57 @@ def _is_token(text: str) -> bool:
     return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
-def _check_ca(file: str) -> str:
+def _check_ca(_context: click.Context, _option: click.Parameter, file: str | None) -> str | None:
     try:
-        ssl.create_default_context(cafile=file)
+        if file is not None:
+            ssl.create_default_context(cafile=file)
     except OSError as error:
         raise click.UsageError(f"--ca-file {file} cannot be used: {error.strerror or error}") from None
     return file
 
 
-def _service(context: click.Context, _option: click.Parameter, address: str) -> Service:
-    if not _is_address(address):
-        # The address is not repeated: it may have a password.
-        raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
-    token = context.meta.get(_TOKEN) or os.environ.get("TWINSTREAM_TOKEN") or None
-    if token is not None and not _is_token(token):
-        raise click.UsageError("TWINSTREAM_TOKEN must be one token, and nothing else")
-    return Service(address, token, context.meta.get(_CA))
-
-
-def _is_address(address: str) -> bool:
-    """Whether this can be the address of a service: an impossible one is not waited for."""
+def _check_address(_context: click.Context, _option: click.Parameter, address: str) -> str:
+    """Refuse what cannot be the address of a service: an impossible one is not waited for."""
     try:
         parts = urlsplit(address)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        possible = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # no port, or an unclosed bracket
-        return False
+        possible = False
+    if not possible:
+        # The address is not repeated: it may have a password.
+        raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
+    return address
 
 
 def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that choose the service to query; together they become the parameter `service`."""
-    options = (
-        click.option(
-            "--service",
-            envvar="TWINSTREAM_SERVICE",
-            default=f"http://{DEFAULT_BIND}",
-            show_default=True,
-            callback=_service,
-            help="Address of the service; also TWINSTREAM_SERVICE.",
-        ),
-        click.option(
-            "--token-file",
-            is_eager=True,
-            expose_value=False,
-            callback=_note(_TOKEN, _read_token),
-            help="A file with your token; or give the token itself in TWINSTREAM_TOKEN.",
-        ),
-        click.option(
-            "--ca-file",
-            envvar="TWINSTREAM_CA_FILE",
-            is_eager=True,
-            expose_value=False,
-            callback=_note(_CA, _check_ca),
-            help="Who signed the certificate of the service, where that is nobody public (PEM).",
-        ),
+
+    @click.option(
+        "--service",
+        "address",
+        envvar="TWINSTREAM_SERVICE",
+        default=f"http://{DEFAULT_BIND}",
+        show_default=True,
+        callback=_check_address,
+        help="Address of the service; also TWINSTREAM_SERVICE.",
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    @click.option(
+        "--token-file",
+        "token",
+        callback=_token,
+        help="A file with your token; or give the token itself in TWINSTREAM_TOKEN.",
+    )
+    @click.option(
+        "--ca-file",
+        envvar="TWINSTREAM_CA_FILE",
+        callback=_check_ca,
+        help="Who signed the certificate of the service, where that is nobody public (PEM).",
+    )
+    @wraps(command)
+    def asking(*, address: str, token: str | None, ca_file: str | None, **given: Any) -> Any:
+        return command(service=Service(address, token, ca_file), **given)
+
+    return asking
 
 
 def ask(service: Service, path: str) -> Any:
