@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import print_divergence, print_json
+from twinstream.cli.shared.output import print_divergences, print_json
 from twinstream.status.common import DIVERGENCE_KINDS
 
 PAGE = 500
@@ -44,11 +44,8 @@ def divergences(
     found = listing(service, name, picked, limit)
     if as_json:
         print_json(found)
-        return 0
-    for place, report in enumerate(found["items"]):
-        if place:
-            click.echo()
-        print_divergence(report)
+    else:
+        print_divergences(found["items"])
     return 0
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -10,10 +11,12 @@ import orjson
 
 from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import Refused, print_divergence, print_json
+from twinstream.cli.shared.output import Refused, print_divergences, print_json
 from twinstream.errors import InputError
 
 ReportBody = Mapping[str, Any]
+SHOWN = {"id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"}
+"""The members of a divergence that are shown."""
 
 
 @click.command()
@@ -44,18 +47,16 @@ def explain(
     if file is not None:
         if comparison is not None:
             raise click.UsageError("--comparison is for a service, and a file has only one")
-        found = list(_of_file(file, identifier))
+        found = _of_file(file, identifier)
     elif identifier is None:
         raise click.UsageError("name a divergence by its ID, or give --from FILE")
     else:
         found = [_of_service(service, comparison, identifier)]
-    for place, report in enumerate(found):
-        if as_json:
+    if as_json:
+        for report in found:
             print_json(report)
-            continue
-        if place:
-            click.echo()
-        print_divergence(report)
+    else:
+        print_divergences(found)
     return 0
 
 
@@ -79,20 +80,18 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
 # -- a file ------------------------------------------------------------------------------------------------
 
 
-def _of_file(file: str, identifier: str | None) -> Iterator[ReportBody]:
+def _of_file(file: str, identifier: str | None) -> list[ReportBody]:
     reports = _examples(file)
     if identifier is None:
         if not reports:
             raise InputError(file, None, "has no divergence to explain")
-        yield from reports
-        return
+        return reports
     found = [report for report in reports if str(report["id"]).startswith(identifier)]
     if len(found) > 1:
-        ids = ", ".join(str(report["id"]) for report in found)
-        raise click.UsageError(f"{identifier!r} is the beginning of several: {ids}")
+        raise click.UsageError(f"{identifier!r} is the beginning of several: {_ids(found)}")
     if not found:
         raise click.UsageError(f"{file} has no divergence {identifier!r}; it has {_ids(reports)}")
-    yield found[0]
+    return found
 
 
 def _ids(reports: Iterable[ReportBody]) -> str:
@@ -102,17 +101,8 @@ def _ids(reports: Iterable[ReportBody]) -> str:
 def _examples(file: str) -> list[ReportBody]:
     """The divergences of an answer. Raises InputError if the file holds none."""
     text = b"\n".join(line for _, line in InputFile(file).lines())
-    try:
-        answer = orjson.loads(text)
-        examples: list[ReportBody] = answer["examples"]
-        for report in examples:
-            _check(report)
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise InputError(file, None, "is no answer of `twinstream check --json`") from None
-    return examples
-
-
-def _check(report: ReportBody) -> None:
-    """Raise KeyError or TypeError if a member to be shown is missing."""
-    for member in ("id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"):
-        report[member]
+    with suppress(orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        examples: list[ReportBody] = orjson.loads(text)["examples"]
+        if all(report.keys() >= SHOWN for report in examples):
+            return examples
+    raise InputError(file, None, "is no answer of `twinstream check --json`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from twinstream.explain.picture import ASCII, UNICODE, Strokes
+from twinstream.explain.picture import ASCII, UNICODE
 from twinstream.explain.text import tell_answer, tell_divergence
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
@@ -76,36 +76,27 @@ def _put(text: bytes) -> None:
 
 def print_answer(answer: Mapping[str, Any]) -> None:
     """Print the answer of `check`."""
-    console = _console()
     verdict = answer["verdict"]
-    told = tell_answer(answer, _width(console), _marks(console), wrapped=console.is_terminal)
-    _print(console, told, f"bold {COLOUR[verdict]}", len(verdict))
+    _print_told(tell_answer, answer, f"bold {COLOUR[verdict]}", len(verdict))
 
 
-def print_divergence(report: Mapping[str, Any]) -> None:
-    """Print one divergence."""
-    console = _console()
-    told = tell_divergence(report, _width(console), _marks(console), wrapped=console.is_terminal)
-    _print(console, told, "bold", len(report["kind"]))
+def print_divergences(reports: Iterable[Mapping[str, Any]]) -> None:
+    """Print divergences, with an empty line between two."""
+    for place, report in enumerate(reports):
+        if place:
+            print_text("\n")
+        _print_told(tell_divergence, report, "bold", len(report["kind"]))
 
 
-def _print(console: Console, told: str, style: str, styled: int) -> None:
-    """Print a text with a style for its first characters."""
-    text = Text(told)
+def _print_told(tell: Callable[..., str], about: Mapping[str, Any], style: str, styled: int) -> None:
+    """Print what is told of something, with a style for its first characters."""
+    console = Console(
+        highlight=False, soft_wrap=True
+    )  # It prints lines as they are: they are wrapped already.
+    width = min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH
+    marks = UNICODE if console.encoding.lower().startswith("utf") else ASCII
+    text = Text(tell(about, width, marks, wrapped=console.is_terminal))
     text.stylize(style, 0, styled)
     text.highlight_regex(r"^\d+\. \w+", "bold")
     text.highlight_regex(_CROSSING, "red")
     print_rich(console, text)
-
-
-def _console() -> Console:
-    """Standard output, which prints lines as they are: they are wrapped already."""
-    return Console(highlight=False, soft_wrap=True)
-
-
-def _width(console: Console) -> int:
-    return min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH
-
-
-def _marks(console: Console) -> Strokes:
-    return UNICODE if console.encoding.lower().startswith("utf") else ASCII

@@ -38,19 +38,20 @@ def progress(
     """
     sizes = [file.size for file in files]
     total = None if None in sizes else sum(filter(None, sizes))
-    return _progress(total, _columns(total is not None), lambda _: sum(file.taken for file in files), console)
+    lines, speed = TextColumn("{task.fields[lines]:,} lines"), TransferSpeedColumn()
+    columns: Sequence[ProgressColumn]
+    if total is None:
+        columns = (lines, speed, TimeElapsedColumn())
+    else:
+        columns = (BarColumn(), TaskProgressColumn(), DownloadColumn(), speed, lines, TimeRemainingColumn())
+    return _progress(total, columns, lambda _: sum(file.taken for file in files), console)
 
 
 def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[WatchLines]:
     """Like `progress`, for at most `total` records of Kafka."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[lines]:,} records"),
-        TimeRemainingColumn(),
-    )
-    return _progress(total, columns, lambda lines: lines, console)
+    lines = TextColumn("{task.fields[lines]:,} records")
+    columns = (BarColumn(), TaskProgressColumn(), lines, TimeRemainingColumn())
+    return _progress(total, columns, lambda count: count, console)
 
 
 @contextmanager
@@ -61,7 +62,8 @@ def _progress(
     if not console.is_terminal:
         yield iter
         return
-    shown = Progress(*columns, console=console, transient=True)
+    spinner = (SpinnerColumn(),) if total is None else ()
+    shown = Progress(*spinner, TextColumn("{task.description}"), *columns, console=console, transient=True)
     task = shown.add_task("reading", total=total, lines=0)
 
     def watch(lines: Iterable[Line]) -> Iterator[Line]:
@@ -76,19 +78,3 @@ def _progress(
         yield watch
     finally:
         shown.stop()
-
-
-def _columns(known: bool) -> Sequence[ProgressColumn]:
-    description = TextColumn("{task.description}")
-    lines = TextColumn("{task.fields[lines]:,} lines")
-    if not known:
-        return SpinnerColumn(), description, lines, TransferSpeedColumn(), TimeElapsedColumn()
-    return (
-        description,
-        BarColumn(),
-        TaskProgressColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        lines,
-        TimeRemainingColumn(),
-    )

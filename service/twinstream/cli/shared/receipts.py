@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import orjson
 
 from twinstream.errors import SettingsError
 from twinstream.explain.receipt import Receipt
@@ -30,16 +29,12 @@ def files_callback(
     return files
 
 
-def json_of(receipt: Receipt) -> bytes:
-    """The receipt as JSON for a file, indented for human readers."""
-    return orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
-
-
 def write_receipt(receipt: Receipt, files: Sequence[Path]) -> None:
     """Write a receipt to some files. Raises SettingsError if one cannot be written."""
     for file in files:
-        content = markdown(receipt).encode() if file.suffix.lower() in _MARKDOWN else json_of(receipt)
+        is_text = file.suffix.lower() in _MARKDOWN
+        content = markdown(receipt) if is_text else f"{receipt.model_dump_json(indent=2)}\n"
         try:
-            file.write_bytes(content)
+            file.write_text(content, encoding="utf-8")
         except OSError as error:
             raise SettingsError(f"{file} cannot be written: {error.strerror}") from None
