@@ -81,12 +81,10 @@ class SeenEvents:
         for path, member in _members(value, (), self._maps):
             known = fields.get(path)
             if known != _VARIED:
-                self._note_member(fields, path, known, self._hash(member, path))
+                hashed = _NULL if member is None else self._mask.kept(member, path)
+                self._note_member(fields, path, known, hashed)
         if scope is not None:
             self._note_key(self._mask.kept(scope))
-
-    def _hash(self, value: Any, path: Path) -> str:
-        return _NULL if value is None else self._mask.kept(value, path)
 
     def _note_member(self, fields: dict[Path, str], path: Path, known: str | None, hashed: str) -> None:
         if known is not None:
@@ -207,17 +205,14 @@ def notes(coverage: Coverage) -> list[str]:
         if kind.sampled < TELLING:
             continue
         if kind.always_null:
-            found.append(f"{_named(kind.always_null)} {_were(kind.always_null)} always null{of}")
+            were = "was" if len(kind.always_null) == 1 else "were"
+            found.append(f"{_named(kind.always_null)} {were} always null{of}")
         if kind.constant:
             found.append(f"{_named(kind.constant)} never varied{of}")
     sampled = sum(kind.sampled for kind in kinds.values())
     if found and sampled < coverage.events:
         found.append(f"{LOOKED_AT} {sampled:,} of {coverage.events:,} events")
     return found
-
-
-def _were(names: Sequence[str]) -> str:
-    return "was" if len(names) == 1 else "were"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
@@ -22,7 +23,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import ABSENT, Path, parse_path, path_text, read
+from twinstream.spec.file.paths import ABSENT, parse_path, path_text, read
 from twinstream.spec.lint.relations import scope_fields
 
 __all__ = ["NAMES", "Explainer"]
@@ -58,15 +59,15 @@ class Explainer:
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
         finding = divergence.finding
-        events = {Side.LEFT: finding.left, Side.RIGHT: finding.right}
-        fields = self._fields(finding.left, finding.right) if finding.kind == "changed" else {}
-        identity = self._identity(finding.event) if finding.kind == "changed" else {}
+        is_change = finding.kind == "changed" and self._sight.sees(finding)
+        fields = self._fields(finding) if is_change else {}
+        identity = self._identity(finding.event) if is_change else {}
         return {
             "id": self._id(divergence),
             "kind": finding.kind,
             "scope": self._scope(finding.event),
-            **{NAMES[side]: None if event is None else self._value(event) for side, event in events.items()},
-            "positions": {NAMES[side]: self._position(side, event) for side, event in events.items()},
+            **{NAMES[side]: None if event is None else self._value(event) for side, event in finding.events},
+            "positions": {NAMES[side]: self._position(side, event) for side, event in finding.events},
             "fields": fields,
             "witness": [
                 {"side": NAMES[side], "position": self._position(side, event), "value": self._value(event)}
@@ -93,9 +94,8 @@ class Explainer:
         the store, the id stays the same. The position alone names the event; without held records nothing
         else does, since they may be gone by then.
         """
-        first = divergence.first
-        side = Side.RIGHT if first.left is None else Side.LEFT
-        values = self._codec.scope(_record(first.event)) if self._spec.keep == "records" else {}
+        first, side = divergence.first, divergence.first.side
+        values = self._codec.scope(first.event[FORM][RECORD]) if self._spec.keep == "records" else {}
         scope = {field: str(value) for field, value in values.items() if self._is_shown(field, value)}
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
@@ -111,13 +111,13 @@ class Explainer:
         """Whether a value of a field may be shown as it is."""
         return bool(self._show(value, parse_path(field)) == plain(value))
 
-    def _order_fields(self, event: Event | None) -> dict[str, Any]:
+    def _order_fields(self, event: Event) -> dict[str, Any]:
         """The fields that the order reads; none if the record is gone."""
-        record = _record(event)
+        record = event[FORM][RECORD]
         return {} if isinstance(record, WithheldRecord) else self._codec.scope(record)
 
     def _value(self, event: Event) -> Any:
-        record = _record(event)
+        record = event[FORM][RECORD]
         if isinstance(record, WithheldRecord):
             return record.decode()
         value = self._codec.decode(record)
@@ -139,35 +139,19 @@ class Explainer:
 
     def _identity(self, event: Event) -> dict[str, Any]:
         """The identity of an event, as far as it may be shown."""
-        record = _record(event)
-        if isinstance(record, WithheldRecord):
-            return {}
-        value = self._codec.compared(record)
+        value = self._codec.compared(event[FORM][RECORD])
         named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
         there = ((field, member) for field, member in named.items() if member is not ABSENT)
         return {field: plain(member) for field, member in there if self._is_shown(field, member)}
 
-    def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
+    def _fields(self, finding: Finding) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""
-        records = _record(left), _record(right)
-        if any(isinstance(record, WithheldRecord) for record in records):
-            return {}
-        one, other = self._codec.compared_pair(*records)
-        return {
-            path_text(self._show.path(path)): {
+        records = (event[FORM][RECORD] for _, event in finding.events if event is not None)
+        fields = {}
+        for whole_path, members in differences(*self._codec.compared_pair(*records)):
+            path = whole_path[1:] if self._spec.whole and whole_path[0] == "$value" else whole_path
+            fields[path_text(self._show.path(path))] = {
                 NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)
                 for side, member in zip(Side, members, strict=True)
             }
-            for path, members in self._differences(one, other)
-        }
-
-    def _differences(self, one: Any, other: Any) -> list[tuple[Path, tuple[Any, Any]]]:
-        found = differences(one, other)
-        if not self._spec.whole:
-            return list(found)
-        return [(path[1:] if path[0] == "$value" else path, members) for path, members in found]
-
-
-def _record(event: Event | None) -> bytes:
-    assert event is not None, "a finding has an event on at least one side"
-    return event[FORM][RECORD]
+        return fields

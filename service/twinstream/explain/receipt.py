@@ -184,14 +184,9 @@ def _side(status: ComparisonStatus, side: str) -> Compared:
 
 def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, made_by: str) -> Receipt:
     """The receipt for an answer of `check`."""
-    ranges, left_out = answer.get("ranges"), exclusions(spec)
-    evidence = {
-        "matched": answer["matched"],
-        "matched_required": spec.evidence.matched,
-        "seconds": 0.0,
-        "seconds_required": 0.0,
-        "missing": [],
-    }
+    left_out = exclusions(spec)
+    asked = {"matched_required": spec.evidence.matched, "seconds_required": 0.0, "missing": []}
+    evidence = {"matched": answer["matched"], "seconds": 0.0, **asked}
     return Receipt(
         made_at=made_at,
         made_by=made_by,
@@ -199,7 +194,7 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         order=spec.order_text,
         source="check",
         **{name: answer[name] for name in ("spec_digest", "verdict", "reason", "matched", "divergences")},
-        range=None if ranges is None else _range(ranges),
+        range=_range(answer["ranges"]) if "ranges" in answer else None,
         sides=Sides[Compared](
             reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
         ),

@@ -223,11 +223,5 @@ def _proof(finding: Finding, order: Order, sight: Sight) -> str:
 def _why(finding: Finding, order: Order, sight: Sight) -> str:
     """Why the event and its witness may not change places."""
     event, (_, other) = finding.event, finding.witness[0]
-    return why(
-        order,
-        event[FORM][KIND],
-        other[FORM][KIND],
-        sight.fields(event),
-        sight.fields(other),
-        sight.shown(event),
-    )
+    kinds = event[FORM][KIND], other[FORM][KIND]
+    return why(order, *kinds, sight.fields(event), sight.fields(other), sight.shown(event))

@@ -64,11 +64,6 @@ class Reports:
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
 
-    @property
-    def closed(self) -> Mapping[str, bytes]:
-        """All findings of closed scopes, as JSON by id; another value means newer knowledge about one."""
-        return self._closed
-
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
         """Add the findings of closed scopes, and the numbers of those that turned out to decide nothing.
 

@@ -7,8 +7,11 @@ those of the whole records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any, TypeVar
+
+from twinstream.explain.divergence import NAMES
 
 LONGEST_TEXT = 4_096
 """Characters of one text: more than a person reads, and enough to recognize it."""
@@ -18,6 +21,7 @@ NUMBER = 8
 """The characters counted for a member that is no text, and for the punctuation of one that is."""
 MORE = "…"
 """The name of the note that replaces members without room."""
+T = TypeVar("T")
 
 
 def cut(value: Any) -> Any:
@@ -33,9 +37,7 @@ def shortened(report: Mapping[str, Any]) -> dict[str, Any]:
     witnesses = _Room()
     return {
         **report,
-        "scope": _Room().cut(report["scope"]),
-        "reference": _Room().cut(report["reference"]),
-        "candidate": _Room().cut(report["candidate"]),
+        **{name: cut(report[name]) for name in ("scope", "reference", "candidate")},
         "fields": _fields(report["fields"]),
         "witness": [{**event, "value": witnesses.cut(event["value"])} for event in report["witness"]],
         "text": _cut_text(report["text"], LONGEST_VALUE),
@@ -46,11 +48,10 @@ def _fields(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Differing fields, each with the values of both sides."""
     room = _Room()
     kept: dict[str, Any] = {}
-    for path, values in fields.items():
-        if room.left <= 0:
-            kept[MORE] = dict.fromkeys(values, f"‹{len(fields) - len(kept):,} more fields›")
-            break
+    for path, values in room.taken(fields.items()):
         kept[room.text(path)] = {side: room.cut(value) for side, value in values.items()}
+    if more := len(fields) - len(kept):
+        kept[MORE] = dict.fromkeys(NAMES.values(), f"‹{more:,} more fields›")
     return kept
 
 
@@ -77,23 +78,21 @@ class _Room:
         self.left -= len(kept) + NUMBER
         return kept
 
+    def taken(self, parts: Iterable[T]) -> Iterator[T]:
+        """The parts of a value, until the room is used up."""
+        return takewhile(lambda _: self.left > 0, parts)
+
     def _members(self, value: Mapping[str, Any]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
-        for number, (name, member) in enumerate(value.items()):
-            if self.left <= 0:
-                kept[MORE] = f"‹{len(value) - number:,} more members›"
-                break
+        for name, member in self.taken(value.items()):
             kept[self.text(name)] = self.cut(member)
+        if more := len(value) - len(kept):
+            kept[MORE] = f"‹{more:,} more members›"
         return kept
 
     def _items(self, value: list[Any]) -> list[Any]:
-        kept: list[Any] = []
-        for item in value:
-            if self.left <= 0:
-                kept.append(f"‹{len(value) - len(kept):,} more›")
-                break
-            kept.append(self.cut(item))
-        return kept
+        kept = [self.cut(item) for item in self.taken(value)]
+        return [*kept, f"‹{len(value) - len(kept):,} more›"] if len(kept) < len(value) else kept
 
 
 def _cut_text(text: str, longest: int) -> str:
