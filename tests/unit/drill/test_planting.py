@@ -11,7 +11,7 @@ from twinstream.drill.copies import CopiedPair
 from twinstream.drill.editing import check_writable
 from twinstream.drill.planting import KINDS, PlantedKind, plan
 from twinstream.errors import SettingsError
-from twinstream.spec.drills import HEADER
+from twinstream.spec.drills import HEADER, DrillRecord
 from twinstream.spec.file.model import Decode
 
 TEXTS = {
@@ -73,43 +73,38 @@ def test_msgpack_is_written_as_msgpack() -> None:
     assert msgpack.unpackb(value or b"") == {"k": 0, "n": 100, "p": "x drill"}
 
 
-def test_without_an_order_there_is_none_to_break() -> None:
-    with pytest.raises(
-        SettingsError, match=r"^there is no order to break: the events of rides are compared in"
-    ):
-        plan(spec_with("unordered"), pair(), "reorder", "5f0c")
+@pytest.mark.parametrize(
+    ("equality", "field", "reason"),
+    [
+        ("{}", "k", "kind field .* into rides: `k` decides the kind or the order"),
+        ("{}", "q", "^no event has a field `q`: name another --field$"),
+        ("{ignore: [p]}", "p", r"^`p` is not compared, or not so closely \(`equality`"),
+        ("{ignore: [n, p]}", None, "^no field of rides can be changed so that it shows: each is left"),
+    ],
+)
+def test_a_field_that_cannot_show_a_difference_is_refused_with_the_reason(
+    equality: str, field: str | None, reason: str
+) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        plan(spec_with(more=f"equality: {equality}\n"), pair(), "field", "5f0c", field)
 
 
-def test_keys_that_come_once_have_no_order_to_break() -> None:
-    once = rides(100, keys=1000)
-    with pytest.raises(
-        SettingsError, match=r"^among the last 100 events no two of one partition .* --records"
-    ):
-        plan(spec_with(), CopiedPair(once, once), "reorder", "5f0c")
+UNORDERED = "^there is no order to break: the events of rides are compared in"
+UNRELATED = "^among the last 100 events no two of one partition differ .* --records"
 
 
-def test_a_field_is_not_changed_where_none_is_compared() -> None:
-    spec = spec_with(more="equality: {ignore: [n, p]}\n")
-    with pytest.raises(
-        SettingsError, match=r"^no field of rides can be changed so that it shows: each is left"
-    ):
-        plan(spec, pair(), "field", "5f0c")
-
-
-def test_a_named_field_that_is_not_compared_is_refused() -> None:
-    spec = spec_with(more="equality: {ignore: [p]}\n")
-    with pytest.raises(SettingsError, match=r"^`p` is not compared, or not so closely \(`equality`"):
-        plan(spec, pair(), "field", "5f0c", "p")
-
-
-def test_a_named_field_that_decides_the_order_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"kind field .* into rides: `k` decides the kind or the order"):
-        plan(spec_with(), pair(), "field", "5f0c", "k")
-
-
-def test_a_named_field_that_no_event_has_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^no event has a field `q`: name another --field$"):
-        plan(spec_with(), pair(), "field", "5f0c", "q")
+@pytest.mark.parametrize(
+    ("order", "run", "reason"),
+    [
+        ("unordered", rides(100), UNORDERED),
+        ("{per_key: [k]}", rides(100, keys=1000), UNRELATED),
+        ("{per_key: [k]}", [record(n, {"k": 1}) for n in range(100)], UNRELATED),
+    ],
+    ids=["no order", "keys that come once", "equal events"],
+)
+def test_where_no_order_can_be_broken_that_is_told(order: str, run: list[DrillRecord], reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        plan(spec_with(order), CopiedPair(run, run), "reorder", "5f0c")
 
 
 def test_a_known_difference_that_would_explain_it_is_named() -> None:
@@ -142,6 +137,3 @@ def test_equal_events_that_change_places_are_no_difference_and_cost_no_try() -> 
     run = [record(n, {"k": 1, "p": text}) for n, text in enumerate(texts)]
     found = plan(spec_with(), CopiedPair(run, run), "reorder", "5f0c")
     assert (found.origin.offset, found.proven) == (99, True)
-    alike = [record(n, {"k": 1}) for n in range(160)]
-    with pytest.raises(SettingsError, match=r"^among the last 160 events no two of one partition differ"):
-        plan(spec_with(), CopiedPair(alike, alike), "reorder", "5f0c")

@@ -30,41 +30,29 @@ def status(**given: Any) -> dict[str, Any]:
     }
 
 
-def looks() -> dict[ExpectedSign, SignalState]:
-    """What is said when each kind of alarm has come all the way."""
+def look_of(expectation: ExpectedSign) -> SignalState:
+    """What is said when this kind of alarm has come all the way."""
     stalled = {"status": "degraded", "reasons": ["the candidate is silent"], "stalled": ["candidate"]}
-    return {
-        "fail": SignalState(
-            status(verdict="DIVERGED"),
-            {"answer": "fail"},
-            [REPORT],
+    told: dict[str, tuple[dict[str, Any], dict[tuple[str, str], float]]] = {
+        "fail": (
+            {"verdict": "DIVERGED"},
             {("verdict", "DIVERGED"): 1, ("divergences_total", "duplicate"): 1},
-            live=True,
-            scraped=True,
-            alerts={"TwinstreamDiverged": "firing"},
-            routed={"TwinstreamDiverged": "Alertmanager has it for on-call"},
         ),
-        "suspicion": SignalState(
-            status(verdict="INCONCLUSIVE", suspicions=1),
-            {"answer": "undecided"},
-            [],
-            {("suspicions", ""): 1},
-            live=True,
-            scraped=True,
-            alerts={"TwinstreamSuspicions": "firing"},
-            routed={"TwinstreamSuspicions": "Alertmanager has it for tickets"},
-        ),
-        "stall": SignalState(
-            status(health=stalled),
-            {"answer": "undecided"},
-            [],
-            {("side_stalled", "candidate"): 1},
-            live=True,
-            scraped=True,
-            alerts={"TwinstreamSideStalled": "firing"},
-            routed={"TwinstreamSideStalled": "Alertmanager has it for tickets"},
-        ),
+        "suspicion": ({"verdict": "INCONCLUSIVE", "suspicions": 1}, {("suspicions", ""): 1}),
+        "stall": ({"health": stalled}, {("side_stalled", "candidate"): 1}),
     }
+    said, samples = told[expectation]
+    alert, fails = ALERTS[expectation], expectation == "fail"
+    return SignalState(
+        status(**said),
+        {"answer": "fail" if fails else "undecided"},
+        [REPORT] if fails else [],
+        samples,
+        live=True,
+        scraped=True,
+        alerts={alert: "firing"},
+        routed={alert: "Alertmanager has it for on-call"},
+    )
 
 
 def course(expectation: ExpectedSign) -> AlarmPath:
@@ -77,7 +65,7 @@ def course(expectation: ExpectedSign) -> AlarmPath:
 @pytest.mark.parametrize("expectation", ALERTS)
 def test_an_alarm_that_has_come_all_the_way_is_seen_in_full(expectation: ExpectedSign) -> None:
     found = course(expectation)
-    seen = found.look(1.5, looks()[expectation])
+    seen = found.look(1.5, look_of(expectation))
     assert found.awaited == []
     assert {one.seconds for one in seen} == {1.5}
     ways = {
@@ -101,7 +89,7 @@ def test_of_a_comparison_that_is_well_only_the_reading_is_seen(expectation: Expe
     "lacks", ["found", "verdict", "gate", "metric", "live", "scraped", "alert", "routed"]
 )
 def test_each_signal_of_a_failed_gate_is_missed_where_it_is_not_said(lacks: str) -> None:
-    look = looks()["fail"]
+    look = look_of("fail")
     without = {
         "found": look._replace(found=[]),
         "verdict": look._replace(status=status()),
@@ -120,7 +108,7 @@ def test_each_signal_of_a_failed_gate_is_missed_where_it_is_not_said(lacks: str)
 def test_a_difference_elsewhere_is_not_taken_for_the_planted_one() -> None:
     elsewhere = {**REPORT, "positions": {"reference": None, "candidate": {"partition": 0, "offset": 8}}}
     found = course("fail")
-    found.look(1.0, looks()["fail"]._replace(found=[elsewhere]))
+    found.look(1.0, look_of("fail")._replace(found=[elsewhere]))
     assert found.awaited == ["found"]
 
 
@@ -133,21 +121,21 @@ def test_an_undecided_gate_alone_is_no_sign_of_a_silent_candidate() -> None:
 def test_a_signal_keeps_the_time_at_which_it_was_seen_first() -> None:
     found = course("fail")
     found.look(1.0, SignalState(status(), {"answer": "pass"}, [], {}))
-    found.look(2.0, looks()["fail"])
+    found.look(2.0, look_of("fail"))
     assert [(one.name, one.seconds) for one in found.seen][:2] == [("read", 1.0), ("found", 2.0)]
 
 
 def test_silence_that_is_called_a_difference_fails_the_drill() -> None:
-    look = looks()["stall"]._replace(status=status(verdict="DIVERGED", reason="An event is missing."))
+    look = look_of("stall")._replace(status=status(verdict="DIVERGED", reason="An event is missing."))
     wanted = WantedSignal("stall", (10, 10), ABOUT)
-    assert unexpected(looks()["stall"], wanted) is None
+    assert unexpected(look_of("stall"), wanted) is None
     assert unexpected(look, wanted) == (
         "the verdict is DIVERGED, though a silence of the candidate proves nothing: An event is missing."
     )
 
 
 def test_a_hole_fails_the_drill() -> None:
-    look = looks()["fail"]._replace(status=status(holes=[{"reason": "offsets were lost"}]))
+    look = look_of("fail")._replace(status=status(holes=[{"reason": "offsets were lost"}]))
     assert unexpected(look, WantedSignal("fail", (10, 10), ABOUT)) == (
         "a part of the copies was not checked: offsets were lost"
     )
