@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import json
 import os
 import pty
@@ -15,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from tests.support.commands import COMMAND, twinstream
 
@@ -66,14 +64,6 @@ def files(reference: str, candidate: str, *options: str) -> tuple[str, ...]:
     return "spec.yaml", "--reference", reference, "--candidate", candidate, *options
 
 
-def test_equal_outputs_exit_with_0_and_different_ones_with_1(folder: Path) -> None:
-    (folder / "copy.jsonl").write_bytes((folder / "a.jsonl").read_bytes())
-    code, out, err = run(folder, *files("a.jsonl", "copy.jsonl", "--json"))
-    assert (code, err, json.loads(out)["verdict"]) == (0, "", "EQUIVALENT")
-    code, out, err = run(folder, *files("a.jsonl", "b.jsonl", "--json"))
-    assert (code, err, json.loads(out)["decided_at"]) == (1, "", 4)
-
-
 def test_without_json_the_answer_is_for_people(folder: Path) -> None:
     code, out, err = run(folder, *files("a.jsonl", "b.jsonl"))
     assert (code, err) == (1, "")
@@ -90,27 +80,6 @@ def test_no_colour_and_no_progress_where_nobody_looks(folder: Path, watched: tup
     _, out, err = run(folder, *watched)
     assert err == ""
     assert "\x1b" not in out
-
-
-def test_standard_input_is_read_and_open_sides_exit_with_3(folder: Path) -> None:
-    trace = b'{"side":"reference","value":1}\n'
-    code, out, _ = run(folder, "spec.yaml", "--trace", "-", "--open", "--json", stdin=trace)
-    assert code == 3
-    assert json.loads(out)["verdict"] == "PENDING"
-
-
-def test_two_empty_outputs_exit_with_3_unless_allowed(folder: Path) -> None:
-    (folder / "empty.jsonl").write_text("\n")
-    assert run(folder, *files("empty.jsonl", "empty.jsonl"))[0] == 3
-    assert run(folder, *files("empty.jsonl", "empty.jsonl", "--allow-empty"))[0] == 0
-
-
-def test_packed_input_is_read(folder: Path) -> None:
-    (folder / "a.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes()))
-    (folder / "b.zst").write_bytes(zstandard.ZstdCompressor().compress((folder / "b.jsonl").read_bytes()))
-    code, out, _ = run(folder, *files("a.gz", "b.zst", "--json"))
-    assert code == 1
-    assert [example["kind"] for example in json.loads(out)["examples"]] == ["missing", "extra"]
 
 
 def test_offsets_given_in_a_trace_are_those_of_the_positions(folder: Path) -> None:
