@@ -85,7 +85,7 @@ class BatchReader:
 
     def _part(self, records: Sequence[bytes | None]) -> Forms:
         nothing: Forms = [None] * len(records)
-        if self._shape is None or len(records) < FEW:
+        if self._shape is None:
             return nothing
         if self._left_alone:
             self._left_alone -= 1

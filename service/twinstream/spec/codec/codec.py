@@ -2,8 +2,8 @@
 
 The hot path of the whole service. Why it is fast, and still exact:
 
-- The decoder of the record's format reads it and loses nothing (`decode.formats`). The common shapes of JSON
-  have readers of their own (`record_reader`), which decide nothing themselves.
+- The decoder of the record's format reads it and loses nothing (`decode.formats`). The common shapes have
+  readers of their own (`batch_reader`, `record_reader`), which decide nothing themselves.
 - Where all of a record is compared and no index looks events up by equality, the content of a form is the
   record itself: byte-equal records are equal, and the canonical form is computed only if two differ.
 - With a tolerance the content is the record, too: canonical forms do not say how far numbers differ.
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.batch_reader import BatchReader, columns_of
+from twinstream.spec.codec.batch_reader import FEW, BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.layout import kinds_of
 from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
@@ -108,9 +108,9 @@ class Codec:
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
         if self._records.json:
-            self._read, self._columns = reader_of(spec, kinds, way), columns_of(spec, kinds, way)
+            self._read, self._columns = reader_of(kinds, way), columns_of(spec, kinds, way)
         elif self._records.structured:
-            self._read = reader_of(spec, kinds, way, self._records.decode)
+            self._read = reader_of(kinds, way, self._records.decode)
 
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT
@@ -141,7 +141,7 @@ class Codec:
     def _read_all(self, records: Sequence[bytes | None]) -> list[Form]:
         """The forms of records that have no twin, read as columns if possible."""
         read = self._read
-        if self._columns is None:
+        if self._columns is None or len(records) < FEW:
             return list(map(read, records))
         found = self._columns.forms(records)
         if all(found):
