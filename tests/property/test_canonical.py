@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from twinstream.core.canonical import DEPTH_LIMIT, canonical, parse
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.codec import canonical_value, decode
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.decode.formats.jsontext import decode
 
 
 class Number(NamedTuple):

@@ -27,13 +27,12 @@ from twinstream.spec.codec.layout import kinds_of
 from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
 from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
 from twinstream.spec.codec.routes import Routing, condition, routing_of
-from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.decode.records import TOMBSTONE, Records
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
 from twinstream.spec.file.paths import ABSENT, read
 from twinstream.spec.file.paths import Path as FieldPath
 
-__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord", "canonical_value", "decode"]
+__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord"]
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: limits the memory to the records of a few batches."""
@@ -206,10 +205,6 @@ class Codec:
         allowed, value = self._tolerated(one)
         return value, with_closer(value, self.compared(other), allowed)
 
-    def members(self, paths: Sequence[FieldPath]) -> Callable[[bytes], Hashable]:
-        """A reader of the values at some paths of a record, as a key in which absent differs from null."""
-        return _members(paths, self._value)
-
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads from a record, with their values."""
         value = self._value(record)
@@ -301,8 +296,14 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
     if spec.identity is None:
         return None
-    nothing = canonical_value([[] for _ in spec.identity])
-    return about(_members([spec.path_of(field) for field in spec.identity], value_of), nothing.__eq__)
+    paths = [spec.path_of(field) for field in spec.identity]
+
+    def members(record: bytes) -> bytes:
+        value = value_of(record)
+        found = [read(value, path) for path in paths]
+        return canonical_value([[] if member is ABSENT else [member] for member in found])
+
+    return about(members, canonical_value([[] for _ in paths]).__eq__)
 
 
 def about(
@@ -315,12 +316,3 @@ def about(
         return object() if is_nothing(found) else found
 
     return identity
-
-
-def _members(paths: Sequence[FieldPath], value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable]:
-    def members(record: bytes) -> Hashable:
-        value = value_of(record)
-        found = [read(value, path) for path in paths]
-        return canonical_value([[] if member is ABSENT else [member] for member in found])
-
-    return members

@@ -130,7 +130,7 @@ class Digests:
 class KeptCodec(Codec):
     """A codec whose forms hold tokens: the `record` of a form is one, its `content` a digest.
 
-    `form_again`, `identity` and `members` read tokens; other methods read records. `take` comes before any
+    `form_again` and `identity` read tokens; other methods read records. `take` comes before any
     event.
     """
 
@@ -192,10 +192,6 @@ class KeptCodec(Codec):
     def form_again(self, record: bytes) -> Form:
         """The form of a token."""
         return self._digests.form(record)
-
-    def members(self, paths: Sequence[Path]) -> Callable[[bytes], Hashable]:
-        """A reader of the fields at some paths of a token, as a key."""
-        return self._digests.members(paths)
 
 
 def _paths(spec: Spec, kind: str) -> list[Path]:

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.known_differences import KnownDifference
-from twinstream.spec.file.orders import Order, nodes, reads, text_of
+from twinstream.spec.file.orders import Decision, Order, nodes, reads, text_of
 from twinstream.spec.file.paths import Path, parse_path
 from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import (
@@ -35,7 +35,6 @@ from twinstream.spec.file.values import (
     Strict,
     TopicName,
     WantedValues,
-    key_of,
 )
 
 DUPLICATE_HORIZON = 10_000
@@ -188,20 +187,6 @@ class Limits(Strict):
     a copy is recognised. An event that may be a copy of one further back makes a hole."""
 
 
-class Decision(NamedTuple):
-    """A field that decides something of an event: its place in the file, and the kinds it is read for."""
-
-    field: str
-    at: Location
-    kinds: tuple[str, ...]
-    what: Literal["kind", "order", "identity", "start"]
-
-    @property
-    def place(self) -> str:
-        """The key of the file that names the field."""
-        return key_of(self.at)
-
-
 class Spec(Strict):
     """One comparison file."""
 
@@ -341,7 +326,7 @@ class Spec(Strict):
             for field in kind.where:
                 yield Decision(field, ("kinds", name, "where", field), names[place:], "kind")
         for node in nodes(self.order, self.compared_kinds):
-            yield from (Decision(*read, "order") for read in reads(node))
+            yield from reads(node)
         for index, field in enumerate(self.identity or ()):
             yield Decision(field, ("identity", index), self.compared_kinds, "identity")
         if self.start.field is not None:
@@ -365,8 +350,7 @@ class Spec(Strict):
     @property
     def order_fields(self) -> tuple[str, ...]:
         """The fields that the order reads, each once."""
-        read = (field for node in nodes(self.order, self.compared_kinds) for field, _, _ in reads(node))
-        return tuple(dict.fromkeys(read))
+        return tuple(dict.fromkeys(read.field for read in self.decisions if read.what == "order"))
 
     @property
     def order_text(self) -> str:

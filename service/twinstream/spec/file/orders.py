@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from typing_extensions import TypeAliasType
 
-from twinstream.spec.file.values import Above0, FieldPath, KindName, Location, Strict, given, nearest, problem
+from twinstream.spec.file.values import Above0, FieldPath, KindName, Location, Strict, given, key_of, nearest, problem
 
 EVERY = "*"
 """In a rule: every kind that reaches the node."""
@@ -307,12 +307,18 @@ class Node(NamedTuple):
     kinds: tuple[str, ...]
 
 
-class FieldRead(NamedTuple):
-    """A field that a node reads, its place in the file, and the kinds whose events it is read from."""
+class Decision(NamedTuple):
+    """A field that decides something of an event: its place in the file, and the kinds it is read for."""
 
     field: str
     at: Location
     kinds: tuple[str, ...]
+    what: Literal["kind", "order", "identity", "start"] = "order"
+
+    @property
+    def place(self) -> str:
+        """The key of the file that names the field."""
+        return key_of(self.at)
 
 
 def nodes(order: Order, kinds: tuple[str, ...], at: Location = ("order",)) -> Iterator[Node]:
@@ -340,28 +346,28 @@ def reached_by(order: Order, *kinds: str) -> Iterator[Order]:
     return (node.order for node in nodes(order, kinds) if set(node.kinds) >= set(kinds))
 
 
-def reads(node: Node) -> Iterator[FieldRead]:
+def reads(node: Node) -> Iterator[Decision]:
     """The fields that a node itself reads, in the order of the file."""
     for key in ("per_key", "by_key"):
         for n, field in enumerate(getattr(node.order, key, ())):
-            yield FieldRead(field, (*node.at, key, n), node.kinds)
+            yield Decision(field, (*node.at, key, n), node.kinds)
     if isinstance(node.order, Dependent):
         for n, rule in enumerate(node.order.rules):
             yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
 
 
-def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[FieldRead]:
+def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[Decision]:
     first, second = (reaching if kind == EVERY else (kind,) for kind in rule.pair)
     both = tuple(dict.fromkeys((*first, *second)))
     for n, same in enumerate(rule.same):
         if isinstance(same, SamePair):
-            yield FieldRead(same.first, (*at, "same", n, "first"), first)
-            yield FieldRead(same.second, (*at, "same", n, "second"), second)
+            yield Decision(same.first, (*at, "same", n, "first"), first)
+            yield Decision(same.second, (*at, "same", n, "second"), second)
         else:
-            yield FieldRead(same, (*at, "same", n), both)
+            yield Decision(same, (*at, "same", n), both)
     for name, time in (("within", rule.within), ("before", rule.before)):
         if time is not None:
-            yield FieldRead(time.field, (*at, name, "field"), both)
+            yield Decision(time.field, (*at, name, "field"), both)
 
 
 # -- in words ----------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from operator import eq
 from typing import Any
 
 Path = tuple[str, ...]
@@ -42,17 +41,8 @@ def holds(outer: tuple[str | int, ...], inner: tuple[str | int, ...]) -> bool:
     return inner[: len(outer)] == outer
 
 
-def nested(fields: Sequence[str]) -> tuple[int, str] | None:
-    """The first field that overlaps an earlier one: its index, and the earlier one."""
-    return _first(fields, overlap)
-
-
-def repeated(fields: Sequence[str]) -> tuple[int, str] | None:
-    """The first field that repeats an earlier one: its index, and the earlier one."""
-    return _first(fields, eq)
-
-
-def _first(fields: Sequence[str], clash: Callable[[Path, Path], bool]) -> tuple[int, str] | None:
+def first_clash(fields: Sequence[str], clash: Callable[[Path, Path], bool]) -> tuple[int, str] | None:
+    """The first field that clashes with an earlier one: its index, and the earlier one."""
     paths = [parse_path(field) if field.startswith("$") else ("", *parse_path(field)) for field in fields]
     for place, path in enumerate(paths):
         for earlier in range(place):

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.values import PATH_PATTERN, duration_text
+from twinstream.spec.file.values import duration_text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 JsonSchema = dict[str, Any]
@@ -32,7 +32,6 @@ def comparison_schema() -> JsonSchema:
     """The schema of a comparison file, in the dialect of 2020-12."""
     made = _tidy(Spec.model_json_schema(schema_generator=_Generator))
     definitions = made.pop("$defs")
-    definitions["FieldPath"] = _FIELD_PATH
     _add_short_forms(made, definitions)
     head = {"$schema": DIALECT, "title": "Twinstream comparison file", "description": _ABOUT}
     return {**head, **{key: made[key] for key in made if key != "description"}, "$defs": definitions}
@@ -40,27 +39,15 @@ def comparison_schema() -> JsonSchema:
 
 _ABOUT = "Two versions of a streaming pipeline, and what counts as equal between their outputs."
 _PATH = {"$ref": "#/$defs/FieldPath"}
-_FIELD_PATH = {
-    "type": "string",
-    "pattern": PATH_PATTERN,
-    "description": "A field: names joined by dots, with `\\.` for a dot inside a name. `$key`, `$timestamp`, "
-    "`$partition` and `$headers.NAME` may stand in kinds, order and identity.",
-}
 
 
 def _tidy(node: Any) -> Any:
-    """Remove what helps nobody: titles made of names, defaults that say nothing, repeated patterns."""
+    """Remove what helps nobody: titles made of names, defaults that say nothing."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {key: _tidy_member(key, value) for key, value in node.items() if not _says_nothing(key, value)}
-    if kept.get("pattern") == PATH_PATTERN:
-        return {key: kept[key] for key in kept if key == "description"} | _PATH
-    if fields := kept.get("patternProperties"):
-        del kept["patternProperties"]
-        kept |= {"propertyNames": _PATH, "additionalProperties": fields[PATH_PATTERN]}
-    return kept
+    return {key: _tidy_member(key, value) for key, value in node.items() if not _says_nothing(key, value)}
 
 
 def _tidy_member(key: str, value: Any) -> Any:

@@ -31,6 +31,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 Location = tuple[str | int, ...]
 """The place of a value in a file: the keys and indexes that lead to it."""
@@ -189,9 +190,6 @@ def duration_text(value: timedelta) -> str:
     return f"{value / timedelta(milliseconds=1):.3f}ms"
 
 
-PATH_PATTERN = rf"^{_NAME}(\.{_NAME})*$"
-
-
 def number_or_text(pattern: str, kind: str = "number", **bound: int) -> WithJsonSchema:
     """The schema of a number within a bound, or of a text with a pattern."""
     return WithJsonSchema({"anyOf": [{"type": kind, **bound}, {"type": "string", "pattern": pattern}]})
@@ -210,12 +208,22 @@ Bytes = Annotated[
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
-FieldPath = Annotated[
-    str,
-    Field(min_length=1),
-    AfterValidator(_field_path),
-    WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
-]
+FieldPath = TypeAliasType(
+    "FieldPath",
+    Annotated[
+        str,
+        Field(min_length=1),
+        AfterValidator(_field_path),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "pattern": rf"^{_NAME}(\.{_NAME})*$",
+                "description": "A field: names joined by dots, with `\\.` for a dot inside a name. `$key`, "
+                "`$timestamp`, `$partition` and `$headers.NAME` may stand in kinds, order and identity.",
+            }
+        ),
+    ],
+)
 KindName = Annotated[str, Field(min_length=1)]
 Flag = Annotated[bool, Field(strict=True)]
 """True or false as in YAML and JSON: `NO` is a text, and 1 a number."""

@@ -17,8 +17,8 @@ from operator import eq
 from typing import NamedTuple
 
 from twinstream.spec.file.equality import Equality
-from twinstream.spec.file.model import Decision, Spec
-from twinstream.spec.file.orders import Barrier, Order, PerKey, reached_by
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, Decision, Order, PerKey, reached_by
 from twinstream.spec.file.paths import Path, holds, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, listed
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from operator import eq
 
 from twinstream.core.events import Side
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import EVERY, Barrier
-from twinstream.spec.file.paths import nested, parse_path, repeated
+from twinstream.spec.file.paths import first_clash, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, nearest
 from twinstream.spec.laws.equality import equality_laws, equality_paths
 from twinstream.spec.laws.keeping import keeping_laws
@@ -164,8 +165,8 @@ def _lists(spec: Spec) -> Iterator[Breach]:
         if isinstance(decision.at[-1], int):
             lists.setdefault(decision.at[:-1], []).append(decision.field)
     for at, fields in lists.items():
-        found = repeated(fields) if at[-1] in {"where", "unordered", "sets", "maps"} else nested(fields)
-        if found:
+        clash = eq if at[-1] in {"where", "unordered", "sets", "maps"} else overlap
+        if found := first_clash(fields, clash):
             n, earlier = found
             same = parse_path(fields[n]) == parse_path(earlier)
             problem = f"names `{fields[n]}` twice" if same else f"names `{fields[n]}` beside `{earlier}`"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.codec import canonical_value
+from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.routes import exact_time
 from twinstream.spec.file.model import DEFAULT_KIND
 from twinstream.spec.file.orders import (
