@@ -15,14 +15,14 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import ByteSize, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.known_differences import KnownDifference
 from twinstream.spec.file.orders import Decision, Order, nodes, reads, text_of
 from twinstream.spec.file.paths import Path, parse_path
-from twinstream.spec.file.start import Start
+from twinstream.spec.file.start import Start, StartName, named
 from twinstream.spec.file.values import (
     NO_FLAG,
     Bytes,
@@ -221,7 +221,7 @@ class Spec(Strict):
     dependent stand in partitions of the same number. Each pair is checked. `serve --shards` needs it."""
     keep: Literal["records", "hashes"] = "records"
     """What is held of an event that waits for its partner: its record, or digests of its values alone."""
-    start: Start = Start()
+    start: Annotated[Start, BeforeValidator(named, json_schema_input_type=StartName | Start)] = Start()
     """The cut at which the comparison begins."""
     duplicates: Duplicates = Duplicates()
     """How a second copy of an event is treated."""
@@ -249,14 +249,6 @@ class Spec(Strict):
                 "on trigger timing; only append output can be compared"
             )
         return emits
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_forms(cls, data: Any) -> Any:
-        """`start: earliest` is short for `start: {at: earliest}`."""
-        if isinstance(data, dict) and isinstance(data.get("start"), str):
-            return {**data, "start": {"at": data["start"]}}
-        return data
 
     @property
     def sides(self) -> tuple[tuple[str, Version], tuple[str, Version]]:

@@ -28,7 +28,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from typing_extensions import TypeAliasType
 
-from twinstream.spec.file.values import Above0, FieldPath, KindName, Location, Strict, given, key_of, nearest, problem
+from twinstream.spec.file.values import (
+    Above0,
+    FieldPath,
+    KindName,
+    Location,
+    Strict,
+    given,
+    key_of,
+    nearest,
+    problem,
+)
 
 EVERY = "*"
 """In a rule: every kind that reaches the node."""
@@ -57,6 +67,9 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+_KindOrKinds = KindName | Annotated[list[KindName], Field(min_length=1)]
+
+
 class Barrier(Strict):
     """Events of these kinds depend on everything here and on each other; those between depend as `inner`.
 
@@ -64,7 +77,9 @@ class Barrier(Strict):
     are read as that: which copies belong together is counted by partition over all of them.
     """
 
-    barrier: Annotated[list[KindName], Field(min_length=1), BeforeValidator(_listed)]
+    barrier: Annotated[
+        list[KindName], Field(min_length=1), BeforeValidator(_listed, json_schema_input_type=_KindOrKinds)
+    ]
     """The kind, or kinds, that everything here is in order with."""
     inner: Order
     """The order of the events between two barriers."""
@@ -115,10 +130,21 @@ def _same_pair(value: Any) -> Any:
     return value
 
 
+_OneName = Annotated[
+    dict[
+        Annotated[FieldPath, Field(json_schema_extra={"not": {"enum": ["first", "second"]}})],
+        FieldPath,
+    ],
+    Field(
+        min_length=1,
+        max_length=1,
+        description="The field of the first kind, and the field of the second that must equal it.",
+    ),
+]
 Same = Annotated[
     Annotated[FieldPath, Tag(TAG + "field")] | Annotated[SamePair, Tag(TAG + "pair")],
     Discriminator(lambda value: TAG + ("field" if isinstance(value, str) else "pair")),
-    BeforeValidator(_same_pair),
+    BeforeValidator(_same_pair, json_schema_input_type=FieldPath | SamePair | _OneName),
 ]
 
 

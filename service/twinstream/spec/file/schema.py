@@ -32,13 +32,11 @@ def comparison_schema() -> JsonSchema:
     """The schema of a comparison file, in the dialect of 2020-12."""
     made = _tidy(Spec.model_json_schema(schema_generator=_Generator))
     definitions = made.pop("$defs")
-    _add_short_forms(made, definitions)
     head = {"$schema": DIALECT, "title": "Twinstream comparison file", "description": _ABOUT}
     return {**head, **{key: made[key] for key in made if key != "description"}, "$defs": definitions}
 
 
 _ABOUT = "Two versions of a streaming pipeline, and what counts as equal between their outputs."
-_PATH = {"$ref": "#/$defs/FieldPath"}
 
 
 def _tidy(node: Any) -> Any:
@@ -59,34 +57,6 @@ def _tidy_member(key: str, value: Any) -> Any:
 
 def _says_nothing(key: str, value: Any) -> bool:
     return key == "title" or (key == "default" and (value is None or isinstance(value, (list, dict))))
-
-
-def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
-    """Add the short forms: one barrier without a list, a start by name, `{a: b}` for two fields."""
-    barrier = definitions["Barrier"]["properties"]["barrier"]
-    definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
-    start = spec["properties"]["start"]
-    by_name = {"enum": ["earliest", "barrier", "input"], "type": "string"}
-    spec["properties"]["start"] = _either(start, by_name)
-    same = definitions["PairRule"]["properties"]["same"]
-    same["items"]["oneOf"].append(
-        {
-            "type": "object",
-            "minProperties": 1,
-            "maxProperties": 1,
-            "propertyNames": {"allOf": [_PATH, {"not": {"enum": ["first", "second"]}}]},
-            "additionalProperties": _PATH,
-            "description": "The field of the first kind, and the field of the second that must equal it.",
-        }
-    )
-
-
-def _either(long: JsonSchema, short: JsonSchema) -> JsonSchema:
-    """A schema that accepts both forms, described once."""
-    forms = [
-        {key: form[key] for key in form if key not in {"description", "default"}} for form in (short, long)
-    ]
-    return {"anyOf": forms, "description": long["description"]}
 
 
 def text() -> str:

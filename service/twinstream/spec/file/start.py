@@ -146,3 +146,12 @@ class Start(Strict):
             )
         assert self.from_ is not None, "a start by event time has one"
         return self.from_ + (self.warm_up if isinstance(self.warm_up, Decimal) else Decimal(0))
+
+
+StartName = Literal["earliest", "barrier", "input"]
+"""The starts that need no more than their name."""
+
+
+def named(value: Any) -> Any:
+    """`start: earliest` is short for `start: {at: earliest}`."""
+    return {"at": value} if isinstance(value, str) else value
