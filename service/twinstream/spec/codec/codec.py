@@ -29,7 +29,7 @@ from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction
 from twinstream.spec.codec.routes import Routing, condition, routing_of
 from twinstream.spec.decode.records import TOMBSTONE, Records
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
-from twinstream.spec.file.paths import ABSENT, read
+from twinstream.spec.file.paths import ABSENT, put, read
 from twinstream.spec.file.paths import Path as FieldPath
 
 __all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord"]
@@ -48,14 +48,16 @@ class RefusedRecord(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """The rules of one kind: the compared part of a value, and the fields that decide something of it."""
+    """The rules of one kind: the compared part of a value, and the fields that the order reads.
+
+    `null_for_absent` are the deciding fields, if an absent one counts as null.
+    """
 
     reduce: Change | None
     show: Change
     allowed: Tolerances
-    absent_is_null: bool
     order: list[tuple[str, FieldPath]]
-    deciding: list[FieldPath]
+    null_for_absent: list[FieldPath]
 
 
 class Codec:
@@ -186,8 +188,8 @@ class Codec:
         if rules.reduce is not None:
             value = rules.reduce(value)
         letter = record if self._keeps_record else self._content(kind, value)
-        if rules.absent_is_null:
-            _fill(value, rules.deciding)
+        for path in rules.null_for_absent:
+            put(value, path, None)
         content = record if self._tolerant else letter
         return Form(self._route(kind, value, letter), content, kind, record)
 
@@ -223,8 +225,8 @@ class Codec:
         _, rules, value = self._opened(record)
         if rules.reduce is not None:
             value = rules.reduce(value)
-        if rules.absent_is_null:
-            _fill(value, rules.deciding)
+        for path in rules.null_for_absent:
+            put(value, path, None)
         return value
 
     def _content(self, kind: str, value: Any) -> bytes:
@@ -260,20 +262,9 @@ def _rules_of(spec: Spec, kind: str) -> _Rules:
         reduce=reduction(spec, equality),
         show=reduction(spec, equality, tolerant=False) or (lambda value: value),
         allowed=tolerances(spec, equality),
-        absent_is_null=equality.absent_is_null,
         order=[(field, spec.path_of(field)) for field in order],
-        deciding=[spec.path_of(decision.field) for decision in mine],
+        null_for_absent=[spec.path_of(decision.field) for decision in mine if equality.absent_is_null],
     )
-
-
-def _fill(value: Any, paths: Sequence[FieldPath]) -> None:
-    """Put null where a member is absent."""
-    for path in paths:
-        at = value
-        for name in path[:-1]:
-            at = at.setdefault(name, {}) if type(at) is dict else at
-        if type(at) is dict:
-            at.setdefault(path[-1], None)
 
 
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:

@@ -26,7 +26,7 @@ from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, RefusedReco
 from twinstream.spec.codec.layout import Route
 from twinstream.spec.codec.routes import Routing
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import ABSENT, Path, read
+from twinstream.spec.file.paths import ABSENT, Path, put, read
 
 DIGEST_BYTES = 16
 _APPLICATION = b"twinstream keep"
@@ -120,10 +120,7 @@ class Digests:
         value: dict[str, Any] = {}
         for path, digested in zip(self._paths[kind], told, strict=True):
             if digested != _NONE:
-                at = value
-                for name in path[:-1]:
-                    at = at.setdefault(name, {})
-                at[path[-1]] = digested.hex()
+                put(value, path, digested.hex())
         return self._route(kind, value, digest)
 
 

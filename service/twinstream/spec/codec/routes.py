@@ -136,23 +136,16 @@ class _Compiler:
 
     def _keyed(self, paths: Sequence[Path], inner: Routing) -> Routing:
         key = projection(paths)
-        below = inner.route
-        if not inner.flat:
-            return Routing(
-                Keyed(inner.order),
-                lambda kind, value, content: (key(value), below(kind, value, content)),
-                False,
-                inner.by_content,
-            )
+        _, below, flat, by_content = inner
 
-        def lane(kind: str, value: Any, content: bytes) -> Hashable:
+        def route(kind: str, value: Any, content: bytes) -> Hashable:
             own = key(value)
             under: Hashable = below(kind, value, content)
-            if under == ():
+            if flat and under == ():
                 return own
-            return under if type(under) is bytes else (own, under)
+            return under if flat and type(under) is bytes else (own, under)
 
-        return Routing(Lanes(), lane, True, inner.by_content)
+        return Routing(Lanes() if flat else Keyed(inner.order), route, flat, by_content)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
@@ -251,11 +244,8 @@ def _classes(rules: Sequence[_Rule], kinds: Sequence[str]) -> list[list[str]]:
         merged = set().union(*(class_of[kind] for kind in rule.first | rule.second))
         for kind in merged:
             class_of[kind] = merged
-    found: list[list[str]] = []
-    for kind in kinds:
-        if not any(kind in names for names in found):
-            found.append([name for name in kinds if name in class_of[kind]])
-    return found
+    different = {id(names): names for names in class_of.values()}
+    return [[kind for kind in kinds if kind in names] for names in different.values()]
 
 
 def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = False) -> Routing:
@@ -270,20 +260,15 @@ def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = F
 def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
     number_of = {kind: number for number, (names, _) in enumerate(parts) for kind in names}
     routes = [part.route for _, part in parts]
-    by_content = any(part.by_content for _, part in parts)
+    flat = all(part.flat for _, part in parts)
 
     def route(kind: str, value: Any, content: bytes) -> Hashable:
         number = number_of[kind]
-        return number, routes[number](kind, value, content)
-
-    def lane(kind: str, value: Any, content: bytes) -> Hashable:
-        number = number_of[kind]
         below: Hashable = routes[number](kind, value, content)
-        return below if type(below) is bytes else (number, below)
+        return below if flat and type(below) is bytes else (number, below)
 
-    if all(part.flat for _, part in parts):
-        return Routing(Lanes(), lane, True, by_content)
-    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, by_content)
+    order = Lanes() if flat else Branches(tuple(part.order for _, part in parts))
+    return Routing(order, route, flat, any(part.by_content for _, part in parts))
 
 
 # -- keys --------------------------------------------------------------------------------------------------

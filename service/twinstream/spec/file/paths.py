@@ -51,6 +51,14 @@ def first_clash(fields: Sequence[str], clash: Callable[[Path, Path], bool]) -> t
     return None
 
 
+def put(value: Any, path: Path, member: Any) -> None:
+    """Put a member at a path, in objects made on the way; what stands there or in the way stays."""
+    for name in path[:-1]:
+        value = value.setdefault(name, {}) if type(value) is dict else value
+    if type(value) is dict:
+        value.setdefault(path[-1], member)
+
+
 def read(value: Any, path: Path) -> Any:
     """The member at a path, or `ABSENT`."""
     for name in path:

@@ -20,7 +20,7 @@ from twinstream.core.order import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import routing_of
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path
+from twinstream.spec.file.paths import Path, put
 from twinstream.spec.lint.cautions import Note, cautions
 from twinstream.spec.lint.relations import when
 from twinstream.spec.lint.sharding import Division, division
@@ -140,10 +140,7 @@ def _value_with_fields(paths: Sequence[Path]) -> dict[str, Any]:
     """A value that has every field: its route is that of any event, except for the keys."""
     value: dict[str, Any] = {}
     for path in sorted(paths, key=len, reverse=True):
-        at = value
-        for name in path[:-1]:
-            at = at.setdefault(name, {})
-        at.setdefault(path[-1], 0)
+        put(value, path, 0)
     return value
 
 

@@ -44,11 +44,7 @@ def refusal(spec: Spec, shards: int) -> str | None:
             "its file does not say `co_partitioned: true`, that events which are equal or dependent stand in "
             "partitions of one number"
         )
-    return (
-        None
-        if reason is None
-        else f"comparison {spec.name!r} cannot be divided over {shards} shards: {reason}"
-    )
+    return reason and f"comparison {spec.name!r} cannot be divided over {shards} shards: {reason}"
 
 
 def unfit(spec: Spec, shards: int, partitions: tuple[int, int]) -> str | None:
