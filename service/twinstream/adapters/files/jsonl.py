@@ -37,8 +37,8 @@ from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
-from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.decode.formats.envelope import NO_TIMESTAMP, envelope
+from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
