@@ -82,18 +82,13 @@ class MatcherProcess:
     ) -> None:
         self._name, self._body, self._listener, self._release = name, body, listener, release
         self._shard = shard
-        self._log = log if shard.whole else log.bind(shard=shard.number)
+        self._log = log.bind(comparison=name, **({} if shard.whole else {"shard": shard.number}))
         self._backoff = BACKOFF_SECONDS
         self._stopping = False
         self._failure: str | None = None
         self._over = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
         self._falls = Falls()
-
-    @property
-    def name(self) -> str:
-        """The comparison's name."""
-        return self._name
 
     def start(self) -> None:
         """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
@@ -139,35 +134,22 @@ class MatcherProcess:
         if self._falls.fell_over(self._trail.stretch()) or steady:
             self._backoff = BACKOFF_SECONDS
         reason = self._failure or "its matcher process ended unexpectedly"
-        self._log.error(
-            "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff
-        )
+        self._log.error("matcher lost", reason=reason, restart_in_seconds=self._backoff)
         self._listener.lost(self._name, f"{reason}; it is started again", self._shard.number)
         self._restart = asyncio.create_task(self._start_again())
 
     async def _start_again(self) -> None:
+        """Start the process as soon as the system has the resources."""
         await self._reap()
-        started = False
-        while not started:
+        while True:
             await asyncio.sleep(self._backoff)
             self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
-            started = self._may_start()
-
-    def _may_start(self) -> bool:
-        """Start the process if the system has the resources; returns whether it did."""
-        try:
-            self.start()
-        except OSError as error:
-            reason = f"its matcher process cannot be started: {error.strerror or error}"
-            self._log.error(
-                "matcher not started",
-                comparison=self._name,
-                reason=reason,
-                restart_in_seconds=self._backoff,
-            )
-            self._listener.lost(self._name, f"{reason}; it is tried again", self._shard.number)
-            return False
-        return True
+            try:
+                return self.start()
+            except OSError as error:
+                reason = f"its matcher process cannot be started: {error.strerror or error}"
+                self._log.error("matcher not started", reason=reason, restart_in_seconds=self._backoff)
+                self._listener.lost(self._name, f"{reason}; it is tried again", self._shard.number)
 
     async def _reap(self) -> None:
         """Wait for the process to end, and release its lease."""
@@ -187,7 +169,7 @@ class MatcherProcess:
             self._pipe.send_bytes(STOP_WORD)
             await asyncio.wait_for(self._over.wait(), STOP_SECONDS)
         except (OSError, TimeoutError):
-            self._log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
+            self._log.error("matcher killed", reason="it did not stop in time")
             self._process.kill()
         await self._reap()
 
