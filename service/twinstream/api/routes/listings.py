@@ -114,7 +114,9 @@ def listings_router(board: Board) -> APIRouter:
         log = board.divergences(name)
         if NDJSON in request.headers.get("accept", ""):
             return exported(log, query)
-        return of_model(paged(log, query)).answer(request)
+        items, after = log.page(query.limit, query.cursor, query.wants)
+        page = Listing[DivergenceReport](items=items, next=None if after is None else str(after))
+        return of_model(page).answer(request)
 
     @router.get(
         "/divergences.ndjson",
@@ -144,12 +146,6 @@ def listings_router(board: Board) -> APIRouter:
         return of_model(page).answer(request)
 
     return router
-
-
-def paged(log: DivergenceLog, query: DivergenceQuery) -> Listing[DivergenceReport]:
-    """One page of the divergences that match the query, newest first."""
-    page = log.page(query.limit, query.cursor, query.wants)
-    return Listing[DivergenceReport](items=page.items, next=None if page.next is None else str(page.next))
 
 
 def exported(log: DivergenceLog, query: DivergenceFilter) -> StreamingResponse:

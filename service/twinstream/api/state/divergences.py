@@ -7,11 +7,10 @@ a divergence is small, so far more identities are kept than whole reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from twinstream.status.common import DivergenceKind, Frozen, Sides
 from twinstream.status.comparison import DivergenceReport, Position
@@ -45,8 +44,7 @@ T = TypeVar("T", DivergenceReport, Identity)
 Predicate = Callable[[AnyDivergence], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Some divergences, newest first, and the cursor of the next page, None at the end."""
 
     items: list[DivergenceReport]
