@@ -30,6 +30,13 @@ def _as_before() -> Iterator[None]:
     logging.getLogger().handlers = handlers
 
 
+def logged(monkeypatch: pytest.MonkeyPatch, file: io.StringIO) -> io.StringIO:
+    """The file, which is standard error from now on, and has the log."""
+    monkeypatch.setattr(sys, "stderr", file)
+    configure_logging()
+    return file
+
+
 class _Gone(io.StringIO):
     """A pipe whose reader has ended."""
 
@@ -41,26 +48,21 @@ class _Gone(io.StringIO):
 
 
 def test_a_line_is_a_json_object_on_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", lines)
-    configure_logging()
+    lines = logged(monkeypatch, io.StringIO())
     structlog.get_logger().info("started", comparison="ads")
     line = orjson.loads(lines.getvalue())
     assert (line["event"], line["comparison"], line["level"]) == ("started", "ads", "info")
 
 
 def test_a_log_that_nobody_reads_any_more_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", _Gone())
-    configure_logging()
+    logged(monkeypatch, _Gone())
     structlog.get_logger().warning("checkpoint failed")
 
 
 def test_an_exception_is_logged_with_the_lines_of_code_and_without_its_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lines = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", lines)
-    configure_logging()
+    lines = logged(monkeypatch, io.StringIO())
     try:
         int("ann" + "@example.com")
     except ValueError:
@@ -72,9 +74,7 @@ def test_an_exception_is_logged_with_the_lines_of_code_and_without_its_text(
 
 
 def test_what_a_library_says_is_a_line_of_the_same_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", lines)
-    configure_logging()
+    lines = logged(monkeypatch, io.StringIO())
     logging.getLogger("some.library").warning("it took %s s", 7)
     logging.getLogger("some.library").info("it went on")
     (line,) = map(orjson.loads, lines.getvalue().splitlines())
@@ -82,9 +82,7 @@ def test_what_a_library_says_is_a_line_of_the_same_kind(monkeypatch: pytest.Monk
 
 
 def test_a_library_that_repeats_an_exception_tells_none_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", lines)
-    configure_logging()
+    lines = logged(monkeypatch, io.StringIO())
 
     async def fails() -> None:
         raise ValueError("ann" + "@example.com")

@@ -70,6 +70,7 @@ def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
         ({"base_path": "/a b"}, "flag --base-path: '/a b' is no base path"),
         ({"bind": "localhost"}, "flag --bind: 'localhost' is not HOST:PORT"),
         ({"read_from": "yesterday"}, "flag --from: "),
+        ({"role": "apis"}, "flag --role: input should be 'all', 'api' or 'matcher'"),
     ],
 )
 def test_a_wrong_flag_is_named(flags: dict[str, Any], said: str) -> None:
@@ -84,11 +85,6 @@ def test_what_a_process_does_may_be_a_variable(role: str, monkeypatch: pytest.Mo
     assert load({}, None).role == role
 
 
-def test_a_role_that_is_none_is_named() -> None:
-    with pytest.raises(SettingsError, match=r"flag --role: input should be 'all', 'api' or 'matcher'"):
-        load({"role": "apis"}, None)
-
-
 def test_with_a_token_file_others_are_served_too() -> None:
     assert load({"bind": "0.0.0.0:8080", "token_file": "tokens"}, None).bind == "0.0.0.0:8080"
 
@@ -98,15 +94,15 @@ def test_a_base_path_has_no_slash_at_its_end(given: str, base: str) -> None:
     assert load({"base_path": given}, None).base_path == base
 
 
-def test_an_unknown_key_of_the_file_is_named_with_those_that_are_known(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text("broker: file:1\n")
-    with pytest.raises(SettingsError, match="`broker` is no setting; known are brokers, redis, bind"):
-        load({}, str(file))
-
-
-@pytest.mark.parametrize(("text", "said"), [("- a\n", "must be a mapping"), ("a: [\n", "is not YAML")])
-def test_a_file_that_holds_no_settings_is_named(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n", "must be a mapping"),
+        ("a: [\n", "is not YAML"),
+        ("broker: file:1\n", "`broker` is no setting; known are brokers, redis, bind"),
+    ],
+)
+def test_a_file_that_holds_no_settings_or_others_is_named(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(text)
     with pytest.raises(SettingsError, match=said):

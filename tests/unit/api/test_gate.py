@@ -174,22 +174,6 @@ def test_a_proven_difference_has_nothing_to_decide_whatever_is_asked() -> None:
     assert (found.answer, found.to_decide) == ("fail", "")
 
 
-@pytest.mark.parametrize(
-    "scope",
-    [
-        {"min_matched": 5001},
-        {"since": "2026-03-01T11:59:59Z"},
-        {"candidate": "9.9"},
-        {"spec_digest": "other"},
-    ],
-)
-def test_no_scope_leaves_an_undecided_answer_without_a_step(scope: dict[str, Any]) -> None:
-    found = asked(status(), **scope)
-    assert found.undecided
-    assert all(step.endswith(".") for step in found.to_decide.splitlines())
-    assert found.to_decide
-
-
 def ago(seconds: float) -> str:
     return (START - timedelta(seconds=seconds)).isoformat()
 
