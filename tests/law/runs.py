@@ -180,7 +180,7 @@ def _take(driver: Driver, declaration: Declaration, chunk: Chunk) -> None:
     records = [record(row.event, row.style) for row in chunk.rows]
     attempts = [row.attempt for row in chunk.rows] if declaration.replays else None
     times = [row.number * SECOND_MS for row in chunk.rows]
-    driver.comparison.moment += 1
+    driver.comparison.certainty.moment += 1
     driver.feed(chunk.side, records, times, chunk.rows[0].partition, attempts=attempts)
 
 
@@ -197,7 +197,7 @@ def _answer(driver: Driver) -> Outcome:
 
 
 def _verdict(comparison: Comparison) -> str:
-    doubts = bool(comparison.holes) or comparison.in_dispute or comparison.is_held
+    doubts = bool(comparison.holes) or comparison.in_dispute or comparison.proven.waits_for_batches
     lacking = bool(comparison.disagreeing_batches) or any(comparison.unmatched(side) for side in Side)
     return verdict_of(diverged=comparison.diverged, doubts=doubts, lacking=lacking).value
 

@@ -35,7 +35,7 @@ def outcome(driver: Driver) -> dict[str, Any]:
     found = [*driver.findings(), *comparison.provisional()]
     return {
         "diverged": comparison.diverged,
-        "diverged at": comparison.diverged_at,
+        "diverged at": comparison.proven.at,
         "matched": comparison.matched,
         "by kind": comparison.ledger.matched_by_kind,
         "accounts": comparison.accounts,

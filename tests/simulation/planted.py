@@ -73,7 +73,7 @@ class SaysItBeforeItIsSaved(Altered):
     """A difference is announced at once."""
 
     def _publish_status(self) -> Any:
-        self._schedule.hold_divergence = self.comparison.diverged_for_sure
+        self._schedule.hold_divergence = self.comparison.proven.for_sure
         return super()._publish_status()
 
 

@@ -16,15 +16,11 @@ from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounting.ledger import Ledger
-from twinstream.core.accounting.proven import Proven
-from twinstream.core.accounts import Account, Hole
+from twinstream.core.accounts import Hole
 from twinstream.core.admission import Admission
-from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.key_partitions import PartitionWatch
-from twinstream.core.arrivals.retries import Retries
 from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.input import Finished
-from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
@@ -46,8 +42,11 @@ from twinstream.errors import RelationError
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
-    A difference is proven at the current `moment`; `diverged_at` is the earliest moment of a proven
-    difference. `cut_short`: events have come since the comparison halted, and may include partners.
+    `accounts` are by side, `holes` are the input that was not checked, `scopes` are the open ones. `proven`
+    are the proofs of differences, and the batches they wait for. `copies` are by side the events that wait
+    for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
+    records carry marks of them. `ended` says by side whether it has. `cut_short`: events have come since the
+    comparison halted, and may include partners.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -62,20 +61,25 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
+        self.accounts = self.ledger.accounts
         self.certainty = Certainty(rules)
+        self.holes, self.proven = self.certainty.holes, self.certainty.proven
         self.differences = Differences(rules, self.ledger, self.certainty)
         self.watch = PartitionWatch(rules.order, keeps_partitions=rules.co_partitioned)
         self.open_scopes = OpenScopes(rules, self.differences, self.watch)
+        self.scopes = self.open_scopes.scopes
         self.bags = None if rules.close is None else Bags(rules.equal)
         hooks = replace(self.open_scopes.hooks(), bags=self.bags, doubt=self.doubt_pairs)
         self.index: Index = index_of(rules.order, hooks)
         self.arrivals = Admission(rules, self.differences, self.open_scopes)
+        self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
         self.cut_short = self.overflowing = False
         self.ending = Ending(rules, self.differences, self.arrivals, self.partnerless, self.bags)
+        self.ended = self.ending.ended
         self.surveyed = Survey()
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
@@ -87,28 +91,9 @@ class Comparison:
         return Surveyor(ledger, self.differences, self.open_scopes, judge, declared, self.partnerless)
 
     @property
-    def accounts(self) -> tuple[Account, Account]:
-        """The accounts of each side."""
-        return self.ledger.accounts
-
-    @property
     def matched(self) -> int:
         """The number of pairs."""
         return self.ledger.matched
-
-    @property
-    def moment(self) -> int:
-        """The number of events fed, as the driver counts them."""
-        return self.certainty.moment
-
-    @moment.setter
-    def moment(self, moment: int) -> None:
-        self.certainty.moment = moment
-
-    @property
-    def holes(self) -> list[Hole]:
-        """The holes: the input that was not checked."""
-        return self.certainty.holes
 
     @property
     def halted(self) -> bool:
@@ -116,55 +101,15 @@ class Comparison:
         return self.differences.halted
 
     @property
-    def scopes(self) -> dict[Scope, None]:
-        """The open scopes."""
-        return self.open_scopes.scopes
-
-    @property
-    def copies(self) -> tuple[Copies, ...]:
-        """By side, the events that wait for other partitions, where barriers have a copy in each."""
-        return self.arrivals.copies
-
-    @property
-    def retries(self) -> Retries | None:
-        """The replays of both sides, where the records carry marks of them."""
-        return self.arrivals.retries
-
-    @property
-    def ended(self) -> list[bool]:
-        """By side, whether it has ended."""
-        return self.ending.ended
-
-    @property
-    def proven(self) -> Proven:
-        """The proofs of differences, and the batches they wait for."""
-        return self.certainty.proven
-
-    @property
-    def diverged_at(self) -> int | None:
-        """The earliest moment at which a difference was proven that lies behind no hole."""
-        return self.proven.at
-
-    @property
     def diverged(self) -> bool:
         """Whether a difference is proven that lies behind no hole."""
-        return self.diverged_at is not None
-
-    @property
-    def diverged_for_sure(self) -> bool:
-        """Whether such a difference is proven in input that was vouched for."""
-        return self.proven.for_sure
+        return self.proven.at is not None
 
     @property
     def in_dispute(self) -> bool:
         """Whether there is a difference that may turn out to be a known one."""
         scopes = any(scope.disputed for scope in self.scopes)
         return self.ending.disputed_at is not None or scopes or len(self.differences.disputed) > 0
-
-    @property
-    def is_held(self) -> bool:
-        """Whether a difference waits for batches that may still be written again."""
-        return self.proven.waits_for_batches
 
     @property
     def disagreeing_batches(self) -> list[str]:
@@ -311,10 +256,6 @@ class Comparison:
         """Note that it is unknown whether some events left over are differences (see `bags`)."""
         if UNKNOWN_PAIRS not in self.holes:
             self.hole(UNKNOWN_PAIRS)
-
-    def vouch(self, moment: int) -> None:
-        """Note that the input fed up to a moment is the right one; later input is not confirmed yet."""
-        self.proven.vouch(moment)
 
     def disown(self) -> None:
         """Note that some input fed behind the vouched moment is not the input to be compared.

@@ -40,12 +40,12 @@ class TopicMonitor:
     def begin(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
         """Look at the topics before any new record of them is read; returns their changes."""
         changes = self._note(topics, positions)
-        self._comparison.vouch(self._comparison.moment)
+        self._comparison.proven.vouch(self._comparison.certainty.moment)
         return changes
 
     def ask(self) -> None:
         """Request a look that covers all input so far, if one is needed and none is under way."""
-        moment = self._comparison.moment
+        moment = self._comparison.certainty.moment
         if self._asked is None and moment > self._comparison.proven.vouched_at:
             self._asked = _Asked(self._source.look(), moment)
 
@@ -57,7 +57,7 @@ class TopicMonitor:
             changes = self._note(seen.topics, positions)
         if self._asked is not None and seen.number >= self._asked.number:
             if not self._book.missing:
-                self._comparison.vouch(self._asked.moment)
+                self._comparison.proven.vouch(self._asked.moment)
             self._asked = None
         return changes
 

@@ -86,7 +86,7 @@ class Reader:
             return False
         if isinstance(item, Batch):
             self._caution.trail.enter(item, self._topic(side))
-            self._run.comparison.moment += len(item.records)
+            self._run.comparison.certainty.moment += len(item.records)
         try:
             self._run.intake.take(item)
         except SourceError as error:

@@ -47,7 +47,7 @@ class SaveSchedule:
 
     def resume(self) -> None:
         """Note that the run has been restored: its current state is the saved one."""
-        self.hold_divergence = self._run.comparison.diverged_for_sure
+        self.hold_divergence = self._run.comparison.proven.for_sure
         self._verdict = self._run.reporter.verdict
 
     def hasten(self) -> None:
@@ -56,7 +56,7 @@ class SaveSchedule:
 
     def newly_diverged(self) -> bool:
         """Whether there is a certain divergence that is not saved yet."""
-        return self._run.comparison.diverged_for_sure and not self.hold_divergence
+        return self._run.comparison.proven.for_sure and not self.hold_divergence
 
     def due(self) -> bool:
         """Whether a save is due, or the store lost the last one; else prolong the lease. Raises Fenced."""
@@ -96,7 +96,7 @@ class SaveSchedule:
         if written is None:
             return
         self.dirty, self._verdict = False, verdict
-        self.hold_divergence = run.comparison.diverged_for_sure
+        self.hold_divergence = run.comparison.proven.for_sure
         run.situation.saved = run.comparison.differences.found_by_kind.copy()
         self._remember()
         run.situation.checkpoint = written

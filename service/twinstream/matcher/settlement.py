@@ -44,7 +44,9 @@ class Settlement:
         }
         run.intake.survey(self.at_end)
         if self._standing is None:
-            self._standing = Standing(run.comparison.moment, self._verified(), run.reporter.evidence())
+            self._standing = Standing(
+                run.comparison.certainty.moment, self._verified(), run.reporter.evidence()
+            )
         self._asked = asked
 
     def hear(self) -> None:

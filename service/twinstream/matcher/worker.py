@@ -216,7 +216,7 @@ class Worker:
         if self._run.refusal is None:
             self._read()
         self._schedule.dirty |= self.comparison.review()
-        if self.comparison.diverged and not self.comparison.diverged_for_sure:
+        if self.comparison.diverged and not self.comparison.proven.for_sure:
             self._run.topic_monitor.ask()
             self._schedule.dirty |= self._side_inputs.look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (

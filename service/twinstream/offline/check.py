@@ -71,7 +71,7 @@ class Check:
         if self.begins.ended(line.side):
             raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
         ends = line.record is None and not line.tombstone
-        self.comparison.moment = NEVER if ends else line.position
+        self.comparison.certainty.moment = NEVER if ends else line.position
         if ends:
             self.begins.end(line.side)
         else:
@@ -121,7 +121,7 @@ class Check:
         `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an
         event be equivalent. `evidence` requires the evidence of the spec.
         """
-        self.comparison.moment = NEVER
+        self.comparison.certainty.moment = NEVER
         if not open_ended:
             for side in Side:
                 if not self.begins.ended(side):
@@ -197,7 +197,7 @@ class Check:
 
     def _decided_at(self) -> int | None:
         """The line that decided; None if an end did."""
-        moment = self.comparison.diverged_at
+        moment = self.comparison.proven.at
         return moment if self._sharp and moment != NEVER else None
 
     @property

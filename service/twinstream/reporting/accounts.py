@@ -28,7 +28,7 @@ def doubts_of(comparison: Comparison, spec: Spec) -> list[str]:
     doubts = holes.doubts(comparison.holes, spec)
     if comparison.in_dispute:
         doubts.append(DISPUTED)
-    return [*doubts, HELD] if comparison.is_held else doubts
+    return [*doubts, HELD] if comparison.proven.waits_for_batches else doubts
 
 
 def hole_of(hole: Hole, spec: Spec) -> dict[str, Any]:

@@ -220,7 +220,7 @@ class Reporter:
         awaited: dict[status.Awaited, bool] = {
             "checkpoint": situation.unsaved_divergence,
             "classification": comparison.in_dispute,
-            "batches": comparison.is_held,
+            "batches": comparison.proven.waits_for_batches,
         }
         return [name for name, holds in awaited.items() if holds]
 
@@ -230,7 +230,7 @@ class Reporter:
         if situation.rereading and comparison.diverged:
             doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
-            until = "it is saved" if comparison.diverged_for_sure else _UNCHANGED
+            until = "it is saved" if comparison.proven.for_sure else _UNCHANGED
             doubts.insert(0, f"a difference was found, and is announced as soon as {until}")
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(self._overdue(suspicions))

@@ -150,7 +150,7 @@ def unrest(ground: ResetState, now: float) -> str | None:
     """The events that are unmatched now, or may be; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
-    undecided = comparison.is_held or comparison.in_dispute
+    undecided = comparison.proven.waits_for_batches or comparison.in_dispute
     if any(waiting.values()) or comparison.scopes or undecided:
         return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
     after = spec.overdue.after.total_seconds()

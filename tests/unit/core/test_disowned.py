@@ -12,13 +12,13 @@ def _value(number: int) -> bytes:
 
 def _driver(order: str = "total", vouched_at: int = 10) -> Driver:
     driver = Driver(spec(order))
-    driver.comparison.vouch(vouched_at)
+    driver.comparison.proven.vouch(vouched_at)
     return driver
 
 
 def _differ(driver: Driver, moment: int, *, closed: bool = True) -> None:
     """The right side lacks the first of the next 40 values, or of two of them."""
-    driver.comparison.moment = moment
+    driver.comparison.certainty.moment = moment
     first, count = driver.offsets[LEFT], 40 if closed else 2
     driver.feed(LEFT, [_value(number) for number in range(first, first + count)])
     driver.feed(RIGHT, [_value(number) for number in range(first + 1, first + count)])
@@ -28,10 +28,10 @@ def _differ(driver: Driver, moment: int, *, closed: bool = True) -> None:
 def test_a_difference_becomes_sure_when_it_is_vouched_for() -> None:
     driver = _driver()
     _differ(driver, 11)
-    driver.comparison.vouch(11)
-    assert driver.comparison.diverged_for_sure
+    driver.comparison.proven.vouch(11)
+    assert driver.comparison.proven.for_sure
     driver.comparison.disown()
-    assert driver.comparison.diverged_for_sure
+    assert driver.comparison.proven.for_sure
 
 
 def test_an_open_scope_is_tainted_only_if_it_was_opened_in_what_is_disowned() -> None:

@@ -44,11 +44,11 @@ def test_a_covered_difference_is_explained_and_counted() -> None:
 
 def test_what_is_not_covered_diverges_as_of_the_moment_it_was_proven() -> None:
     driver = known(kinds="[missing]")
-    driver.comparison.moment = 7
+    driver.comparison.certainty.moment = 7
     run(driver, 1, price=2)
-    driver.comparison.moment = 99
+    driver.comparison.certainty.moment = 99
     driver.comparison.review()
-    assert driver.comparison.diverged_at == 7
+    assert driver.comparison.proven.at == 7
     assert driver.kinds() == ["changed"]
 
 
@@ -109,9 +109,9 @@ def test_nothing_is_in_dispute_for_a_rule_that_has_expired() -> None:
     assert (driver.comparison.in_dispute, driver.comparison.diverged) == (True, False)
     driver.feed(LEFT, [event(2, 1), event(2, 2)], [DAY_MS, DAY_MS])
     driver.feed(RIGHT, [event(2, 2)], [DAY_MS])
-    moment = driver.comparison.moment
+    moment = driver.comparison.certainty.moment
     driver.comparison.review()
-    assert driver.comparison.diverged_at == moment
+    assert driver.comparison.proven.at == moment
 
 
 def test_what_faces_an_end_is_in_dispute_until_both_have_ended() -> None:

@@ -117,7 +117,7 @@ class Certainty:
 
     def restore(self, state: dict[str, Any], proven_at: int | None) -> None:
         """Take over the `state`; `proven_at` is the moment of the earliest proof that waits for no batch."""
-        self.holes = list(map(Hole.of, state["holes"]))
+        self.holes += map(Hole.of, state["holes"])
         self.unclear = state["unclear"]
         doubts, replays = state["doubts"], state["replays"]
         beginning = doubts["beginning"]

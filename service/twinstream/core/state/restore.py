@@ -31,8 +31,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
 def _restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
     reader = EventReader(form_of, read_at)
     comparison.ledger.restore(state)
-    comparison.ending.ended = list(state["ended"])
-    comparison.moment, proven_at, comparison.ending.disputed_at = state["moments"]
+    comparison.ended[:] = state["ended"]
+    comparison.certainty.moment, proven_at, comparison.ending.disputed_at = state["moments"]
     comparison.certainty.restore(state, proven_at)
     comparison.differences.restore(state, reader)
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted

@@ -94,7 +94,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         **certainty.state(whole=whole),
         **differences.state(whole=whole),
         "ended": list(comparison.ended),
-        "moments": [comparison.moment, comparison.diverged_at, comparison.ending.disputed_at],
+        "moments": [certainty.moment, certainty.proven.at, comparison.ending.disputed_at],
         "overflowing": comparison.overflowing,
         "homes": [homes.state() for homes in comparison.watch.key_partitions] if whole else [],
         **comparison.clocks.state(),

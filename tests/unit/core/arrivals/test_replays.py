@@ -274,17 +274,17 @@ def value(marks: str, number: int) -> Row:
 
 def test_a_difference_counts_when_no_retry_of_its_batch_can_come() -> None:
     reader = Reader(replays("total"))
-    reader.comparison.moment = 5
+    reader.comparison.certainty.moment = 5
     reader.read(LEFT, [value("1/e/0.0", 1)])
     reader.read(RIGHT, [value("1/x/0.0", 2)])
     assert not reader.comparison.diverged
-    assert reader.comparison.is_held
-    reader.comparison.moment = 9
+    assert reader.comparison.proven.waits_for_batches
+    reader.comparison.certainty.moment = 9
     reader.comparison.finish_batch(LEFT, "q", 1)
     assert not reader.comparison.diverged
     reader.comparison.finish_batch(RIGHT, "q", 1)
-    assert reader.comparison.diverged_at == 5
-    assert not reader.comparison.is_held
+    assert reader.comparison.proven.at == 5
+    assert not reader.comparison.proven.waits_for_batches
 
 
 @pytest.mark.parametrize("left_first", [True, False])
@@ -385,7 +385,7 @@ def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_and_what_complet
     strays = [stray for side in Side for stray in reader.comparison.differences.unpaired.all(side)]
     assert [stray.divergence.tainted for stray in strays] == [True]
     assert reader.comparison.take_tainted() == [found.number]
-    assert not reader.comparison.is_held
+    assert not reader.comparison.proven.waits_for_batches
 
 
 def test_a_policy_that_is_strict_remembers_nothing() -> None:
