@@ -18,8 +18,6 @@ from twinstream.errors import Fenced
 from twinstream.intake.clock_skew import ClockSkew
 from twinstream.intake.falls import Caution, Falls
 from twinstream.intake.intake import Intake
-from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.worker import Ports
 from twinstream.ports import Checkpoint, Gap, Stored
 from twinstream.spec.file.model import Spec
@@ -87,22 +85,13 @@ class ReportsBeforeItSaves(Altered):
         self._reports.unsaved = unsaved
 
 
-class HearsNoChange(SideInputs):
-    """How the topics are is how they have been from the beginning."""
+class TrustsTheTopics(Altered):
+    """That a topic was created anew is not seen while it is read: it is as it was from the beginning."""
 
-    def look_at_topics(self) -> bool:
+    def _look_at_topics(self) -> None:
         if topics := self._source.seen().topics:
             self._run.topics.begin(topics)
-        return super().look_at_topics()
-
-
-class TrustsTheTopics(Altered):
-    """That a topic was created anew is not seen while it is read."""
-
-    def _new_run(self) -> ComparisonRun:
-        run = super()._new_run()
-        self._side_inputs = HearsNoChange(self._spec, run, self._source, self._settlement, self._writer)
-        return run
+        super()._look_at_topics()
 
 
 class TakesItsWord(Altered):

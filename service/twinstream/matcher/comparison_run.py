@@ -25,6 +25,7 @@ from twinstream.core.state.restore import restore
 from twinstream.core.verdict import Verdict
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
+from twinstream.explain.holes import told
 from twinstream.explain.masking import Mask
 from twinstream.intake.backpressure import Backpressure
 from twinstream.intake.control import ControlDesk, missing, unreliable
@@ -219,6 +220,39 @@ class ComparisonRun:
         return self.refusal
 
     # -- after the start -----------------------------------------------------------------------------------
+
+    def watch(self, topics: Mapping[Side, Topic]) -> None:
+        """Look at the topics before any new record of them is read."""
+        self._log(self.topic_monitor.begin(topics, self.intake.positions))
+
+    def look_at_topics(self) -> bool:
+        """Note the changes of the topics themselves as of the last look; returns whether there are any."""
+        changes = self.topic_monitor.take(self.intake.positions)
+        self._log(changes)
+        for change in changes:
+            self._read_added(change)
+        return bool(changes)
+
+    def _log(self, changes: Iterable[Hole]) -> None:
+        for change in changes:
+            log.warning("a topic has changed", comparison=self._spec.name, reason=told(change, self._spec))
+
+    def _read_added(self, change: Hole) -> None:
+        """Also read a partition that was added: the other side may have the partners of its events."""
+        side, partition, offset = change.side, change.partition, change.offset
+        if side is None or partition is None or offset is None or not self.reads(partition):
+            return
+        if partition not in self.intake.positions[side]:
+            self._source.extend(side, partition, offset)
+            self.intake.positions[side][partition] = offset
+
+    def hear_versions(self) -> bool:
+        """Take the new control records of both versions; returns whether there are any."""
+        heard = False
+        while said := self._source.said():
+            self.control.take(said)
+            heard = True
+        return heard
 
     def troubles(self) -> list[str]:
         """Sentences about faults of the topics themselves, and of the control topic and its records."""

@@ -36,7 +36,6 @@ from twinstream.matcher.reset_commit import ResetCommit
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets, Shards
-from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.stalled import silences
 from twinstream.ports import CheckpointStore, Clock, Publisher, Recall, Source, StatusRelay, Stored
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
@@ -127,7 +126,6 @@ class Worker:
         self._reader = Reader(run, self._source, self._clock, self._caution)
         self._settlement = Settlement(run, self._source, self._clock, self._clock_skew)
         self._schedule = SaveSchedule(run, self._source, self._writer, self._clock, self._head)
-        self._side_inputs = SideInputs(self._spec, run, self._source, self._settlement, self._writer)
         return run
 
     def _new_opening(self) -> Opening | None:
@@ -218,7 +216,7 @@ class Worker:
         self._schedule.dirty |= self.comparison.review()
         if self.comparison.diverged and not self.comparison.proven.for_sure:
             self._run.topic_monitor.ask()
-            self._schedule.dirty |= self._side_inputs.look_at_topics()
+            self._look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (
             self._schedule.newly_diverged() and not self._writer.trouble
         ):
@@ -303,13 +301,15 @@ class Worker:
     def beat(self) -> None:
         """Once a second: checkpoint if it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
-        self._hear()
+        self._look_at_topics()
+        if self._spec.followed is not None:
+            self._schedule.dirty |= self._run.hear_versions()
         if self._schedule.due():
             self._schedule.save(self._survey)
         if not self._writer.trouble:
             self._shard_resets.look(self._resets)
         self._run.topic_monitor.ask()
-        self._schedule.dirty |= self._side_inputs.look_at_topics()
+        self._look_at_topics()
         self._reports.show(self.comparison.provisional())
         self._tell()
 
@@ -324,10 +324,10 @@ class Worker:
             bulletin = Bulletin.of(said, provisional, self._sampler.shown, **told)
             self._relay.tell(bulletin.model_dump_json().encode())
 
-    def _hear(self) -> None:
-        self._schedule.dirty |= self._side_inputs.look_at_topics()
-        if self._spec.followed is not None:
-            self._schedule.dirty |= self._side_inputs.hear_versions()
+    def _look_at_topics(self) -> None:
+        """Note the changes of the topics themselves, and the input vouched for, as of the last look."""
+        self._schedule.dirty |= self._run.look_at_topics()
+        self._settlement.vouch()
 
     def _survey(self) -> None:
         """Survey the unmatched events, and report the differences found since the last survey."""
@@ -371,7 +371,7 @@ class Worker:
         run.begin(topics, head)
         if head is None or head.get("anew"):
             run.recall(topics, past)
-            run.topic_monitor.begin(topics, self.intake.positions)
+            run.watch(topics)
             self._reports.resume({}, {}, {})
             return
         if lacking := self._head().keys() - head.keys():
@@ -381,7 +381,7 @@ class Worker:
         self._schedule.resume()
         run.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head["doubted"])
-        self._side_inputs.log(run.topic_monitor.begin(topics, self.intake.positions))
+        run.watch(topics)
 
     def _begin_at(self, resets: Resets) -> None:
         """Begin the comparison at the start of the last reset, else at that of its file."""
