@@ -105,27 +105,20 @@ def _read(source: Source, side: Side, count: int) -> list[Batch]:
     )
 
 
-def test_every_partition_of_both_sides_begins_somewhere(opened: Opened) -> None:
-    source, _ = opened
-    assert [topic.first for topic in source.topics().values()] == [{0: 0, 1: 0}] * 2
-
-
-def test_nothing_new_is_no_error(opened: Opened) -> None:
-    source, _ = opened
-    _begin(source)
-    assert list(source.poll(Side.LEFT, 0.0)) == []
-
-
 def test_records_come_in_the_order_of_their_partition_with_offset_and_time(opened: Opened) -> None:
     source, write = opened
+    assert [topic.first for topic in source.topics().values()] == [{0: 0, 1: 0}] * 2
     _begin(source)
-    for number in range(5):
-        write(Side.LEFT, 1, b"%d" % number, 1000 + number)
+    assert list(source.poll(Side.LEFT, 0.0)) == [], "nothing new is no error"
+    written = [b"0", b"1", None, b"3", b"4"]
+    for number, record in enumerate(written):
+        write(Side.LEFT, 1, record, 1000 + number)
     batches = _read(source, Side.LEFT, 5)
     assert {(batch.side, batch.partition) for batch in batches} == {(Side.LEFT, 1)}
-    assert [record for batch in batches for record in batch.records] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [record for batch in batches for record in batch.records] == written
     assert [offset for batch in batches for offset in batch.offsets] == [0, 1, 2, 3, 4]
     assert [at for batch in batches for at in batch.timestamps_ms] == [1000, 1001, 1002, 1003, 1004]
+    assert (source.ends()[Side.LEFT][1], source.trouble()) == (5, None)
 
 
 def test_a_batch_holds_one_partition_of_one_side(opened: Opened) -> None:
@@ -145,22 +138,6 @@ def test_reading_goes_on_where_it_is_told_to(opened: Opened) -> None:
     source.assign({Side.LEFT: {0: 2, 1: 0}, Side.RIGHT: {0: 0, 1: 0}})
     batches = _read(source, Side.LEFT, 2)
     assert [record for batch in batches for record in batch.records] == [b"2", b"3"]
-
-
-def test_a_tombstone_is_a_record_without_a_value(opened: Opened) -> None:
-    source, write = opened
-    _begin(source)
-    write(Side.LEFT, 0, None, 1)
-    assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[None]]
-
-
-def test_the_ends_are_known_once_everything_is_read(opened: Opened) -> None:
-    source, write = opened
-    _begin(source)
-    write(Side.LEFT, 0, b"x", 1)
-    _read(source, Side.LEFT, 1)
-    assert source.ends()[Side.LEFT][0] == 1
-    assert source.trouble() is None
 
 
 @pytest.mark.requires_kafka
@@ -265,14 +242,9 @@ def test_a_paused_partition_is_left_alone_and_read_on_from_where_it_was(opened: 
     assert (second.partition, list(second.records)) == (1, [b"1", b"3"])
     source.pause(Side.LEFT, [])
     assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[b"4"]]
-
-
-def test_a_pause_of_one_side_leaves_the_other_alone(opened: Opened) -> None:
-    source, write = opened
-    write(Side.RIGHT, 0, b"0", 1)
-    _begin(source)
     source.pause(Side.LEFT, [0, 1])
-    assert _read(source, Side.RIGHT, 1)
+    write(Side.RIGHT, 0, b"0", 1)
+    assert _read(source, Side.RIGHT, 1), "the other side goes on"
 
 
 @pytest.mark.requires_kafka

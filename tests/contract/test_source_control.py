@@ -38,20 +38,14 @@ def test_control_records_come_from_the_first_one_on(saying: Saying) -> None:
     assert list(source.said()) == []
 
 
-def test_control_records_come_from_where_reading_goes_on(saying: Saying) -> None:
+def test_control_records_come_from_where_reading_goes_on_and_once_more_where_it_is_told_again(
+    saying: Saying,
+) -> None:
     source, say = saying
     for record in (b"0", b"1", b"2"):
         say(record)
     source.follow(2)
     assert _heard(source, 1) == [ControlEntry(2, b"2")]
-
-
-def test_followed_again_control_records_come_from_there_once_more(saying: Saying) -> None:
-    source, say = saying
-    for record in (b"0", b"1", b"2"):
-        say(record)
-    source.follow(None)
-    assert len(_heard(source, 3)) == 3
     source.follow(1)
     say(b"3")
     assert _heard(source, 3) == [ControlEntry(1, b"1"), ControlEntry(2, b"2"), ControlEntry(3, b"3")]
@@ -61,7 +55,7 @@ def test_all_is_heard_once_the_end_is_reached(saying: Saying) -> None:
     source, say = saying
     for record in (b"0", b"1"):
         say(record)
-    assert not source.heard_all()
+    assert (list(source.said()), source.heard_all()) == ([], False), "it does not follow yet"
     source.follow(None)
 
     def all_heard(said: list[ControlEntry]) -> bool:
@@ -70,12 +64,6 @@ def test_all_is_heard_once_the_end_is_reached(saying: Saying) -> None:
 
     said = gathered(source.said, all_heard, what="the end of the control topic")
     assert [one.record for one in said] == [b"0", b"1"]
-
-
-def test_before_a_source_follows_nothing_is_said(saying: Saying) -> None:
-    source, say = saying
-    say(b"0")
-    assert list(source.said()) == []
 
 
 @pytest.mark.requires_kafka

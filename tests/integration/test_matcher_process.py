@@ -134,21 +134,6 @@ async def test_after_three_falls_over_one_batch_a_matcher_leaves_it_out_until_th
         assert heard.published[: len(told)] == told
 
 
-def _is_killed_further_on_each_time(pipe: Connection, brief: StartArgs) -> None:
-    publisher = PipePublisher(pipe)
-    publisher.publish(withdrawn(len(brief.left_out)))
-    first = time.monotonic_ns()
-    Trail(brief.trail).enter(Batch(Side.RIGHT, 0, [b""], [first], [0]))
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@on_a_loop
-async def test_a_matcher_that_is_killed_in_different_batches_leaves_nothing_out() -> None:
-    async with supervised(_is_killed_further_on_each_time) as heard:
-        await until(lambda: len(heard.published) >= 4, "it was killed three times")
-        assert heard.published[:4] == [withdrawn(0)] * 4
-
-
 @on_a_loop
 async def test_a_matcher_that_cannot_be_started_again_is_tried_until_it_can() -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -85,6 +85,15 @@ class Bench:
         assert self.at_work.start(), self.status().reason
         return self.at_work
 
+    def refused(self) -> ComparisonStatus:
+        """The status of a worker that cannot start, and ends."""
+        worker = self.worker()
+        assert not worker.start()
+        worker.stop()
+        self.storage.lease = None
+        assert self.status().verdict == "PENDING"
+        return self.status()
+
     def restarted(self) -> Worker:
         """A worker after a crash of the one before, whose lease and provisional word are void."""
         self.storage.lease = None

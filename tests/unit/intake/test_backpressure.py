@@ -131,6 +131,9 @@ def test_where_one_side_waits_the_other_is_waited_for() -> None:
     bench.write_both(*(("a", number) for number in range(5000)))
     bench.run(worker, steps=20)
     assert (worker.comparison.unmatched(Side.LEFT), source.patience) == (2000, POLL_SECONDS)
+    source.slow = None
+    status = bench.run(worker, steps=50)
+    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 5000, [])
 
 
 def test_a_round_that_asks_for_no_records_is_followed_by_a_pause() -> None:
