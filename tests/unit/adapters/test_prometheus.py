@@ -50,9 +50,6 @@ class Scene:
     def value(self, name: str, **labels: str) -> float:
         return self.series()[f"twinstream_{name}", frozenset({"comparison": NAME, **labels}.items())]
 
-    def values(self, name: str, label: str, *states: str) -> list[float]:
-        return [self.value(name, **{label: state}) for state in states]
-
 
 @pytest.fixture
 def scene() -> Scene:
@@ -69,10 +66,55 @@ def test_every_series_but_those_of_partitions_is_there_before_the_first_status(s
     assert before.keys() <= after.keys()
 
 
-def test_what_known_differences_explain_is_told_by_rule_also_where_it_is_nothing(scene: Scene) -> None:
-    scene.board.accept(status(explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
-    assert scene.value("explained_differences", rule="PRICE-17") == 1200
-    assert scene.value("explained_differences", rule="LATE") == 0
+FOUND = diverged(
+    divergences=counts(changed=2, missing=1),
+    closed_divergences=counts(changed=2),
+    suspicions=4,
+    reset_count=2,
+    explained_by_rule={"PRICE-17": 1200, "LATE": 0},
+    health=Health(status="degraded", unreachable=["redis"], stalled=["candidate"]),
+    progress=Sides(
+        reference=[partition(0, 100, 7, first=40), partition(1, 10, None, first=None)], candidate=[]
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "values"),
+    [
+        ("verdict", "verdict", {"PENDING": 0, "EQUIVALENT": 0, "DIVERGED": 1, "INCONCLUSIVE": 0}),
+        ("gate", "state", {"pass": 0, "fail": 1, "undecided": 0}),
+        ("unreachable", "kind", {"kafka": 0, "redis": 1}),
+        ("side_stalled", "side", {"reference": 0, "candidate": 1}),
+        ("events_total", "side", {"reference": 5012}),
+        ("unmatched", "side", {"candidate": 4}),
+        ("divergences_total", "kind", {"changed": 2, "missing": 0}),
+        ("provisional_divergences", "kind", {"changed": 0, "missing": 1}),
+        ("explained_differences", "rule", {"PRICE-17": 1200, "LATE": 0}),
+        ("consumer_lag", "partition", {"0": 7, "1": math.nan}),
+        ("log_start_offset", "partition", {"0": 40, "1": math.nan}),
+        ("retention_headroom_records", "partition", {"0": 60, "1": math.nan}),
+        ("verified_up_to_offset", "partition", {"1": 2500}),
+    ],
+)
+def test_a_metric_is_what_the_status_says(
+    scene: Scene, name: str, label: str, values: dict[str, float]
+) -> None:
+    scene.board.accept(FOUND)
+    place = {"side": "reference", "topic": "ads.reference"} if label == "partition" else {}
+    found = {value: scene.value(name, **{label: value}, **place) for value in values}
+    assert found == pytest.approx(values, nan_ok=True)
+
+
+def test_metrics_without_more_labels_are_those_of_the_status_too(scene: Scene) -> None:
+    scene.board.expect(expectation())
+    names = ("evidence_matches", "evidence_required_matches", "evidence_seconds", "evidence_required_seconds")
+    assert [scene.value(name) for name in names] == [0, 1000, 0, 300]
+    assert scene.value("resets_total") == 0
+    scene.board.accept(FOUND)
+    names = ("matched_total", "suspicions", "resets_total", "standby", "healthy", "status_fresh")
+    assert [scene.value(name) for name in names] == [5000, 4, 2, 0, 0, 1]
+    assert scene.value("account_events", side="reference", state="divergent") == 1
 
 
 def test_counters_and_histograms_start_at_zero(scene: Scene) -> None:
@@ -80,71 +122,6 @@ def test_counters_and_histograms_start_at_zero(scene: Scene) -> None:
     found = {key: it for key, it in scene.series().items() if key[0].endswith(("_total", "_bucket", "_sum"))}
     assert len(found) > 20
     assert set(found.values()) == {0.0}
-
-
-def test_the_verdict_is_a_state_set(scene: Scene) -> None:
-    scene.board.accept(diverged())
-    states = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
-    assert [scene.value("verdict", verdict=state) for state in states] == [0, 0, 1, 0]
-    assert [scene.value("gate", state=state) for state in ("pass", "fail", "undecided")] == [0, 1, 0]
-
-
-def test_counts_are_those_of_the_status(scene: Scene) -> None:
-    found, closed = counts(changed=2, missing=1), counts(changed=2)
-    scene.board.accept(diverged(divergences=found, closed_divergences=closed, suspicions=4))
-    assert scene.value("events_total", side="reference") == 5012
-    assert scene.value("matched_total") == 5000
-    assert scene.value("unmatched", side="candidate") == 4
-    assert scene.value("divergences_total", kind="changed") == 2
-    assert scene.value("divergences_total", kind="missing") == 0, "it is provisional"
-    assert scene.value("account_events", side="reference", state="divergent") == 1
-    assert scene.value("suspicions") == 4
-
-
-def test_lag_is_per_partition_and_not_a_number_while_unknown(scene: Scene) -> None:
-    progress = Sides(reference=[partition(0, 10, 7), partition(1, 10, None)], candidate=[])
-    scene.board.accept(status(progress=progress))
-    assert scene.value("consumer_lag", side="reference", topic="ads.reference", partition="0") == 7
-    assert math.isnan(scene.value("consumer_lag", side="reference", topic="ads.reference", partition="1"))
-
-
-def test_the_way_to_the_beginning_of_the_log_is_known_once_kafka_was_asked(scene: Scene) -> None:
-    progress = Sides(reference=[partition(0, 100, first=40), partition(1, 10, first=None)], candidate=[])
-    scene.board.accept(status(progress=progress))
-    labels = {"side": "reference", "topic": "ads.reference"}
-    assert scene.value("log_start_offset", partition="0", **labels) == 40
-    assert scene.value("retention_headroom_records", partition="0", **labels) == 60
-    assert math.isnan(scene.value("log_start_offset", partition="1", **labels))
-    assert math.isnan(scene.value("retention_headroom_records", partition="1", **labels))
-    assert scene.value("verified_up_to_offset", partition="1", **labels) == 2500
-
-
-def test_resets_are_counted(scene: Scene) -> None:
-    scene.board.expect(expectation())
-    assert scene.value("resets_total") == 0
-    scene.board.accept(status(reset_count=2))
-    assert scene.value("resets_total") == 2
-
-
-def test_a_side_that_is_stalled_and_a_store_that_is_away_are_named(scene: Scene) -> None:
-    scene.board.accept(status(health=Health(status="degraded", unreachable=["redis"], stalled=["candidate"])))
-    assert [scene.value("unreachable", kind=kind) for kind in ("kafka", "redis")] == [0, 1]
-    assert [scene.value("side_stalled", side=side) for side in ("reference", "candidate")] == [0, 1]
-    assert scene.value("standby") == 0
-
-
-def test_provisional_divergences_are_those_that_are_not_counted_for_good(scene: Scene) -> None:
-    scene.board.accept(
-        diverged(divergences=counts(changed=2, missing=1), closed_divergences=counts(changed=2))
-    )
-    assert scene.value("provisional_divergences", kind="missing") == 1
-    assert scene.value("provisional_divergences", kind="changed") == 0
-
-
-def test_evidence_stands_beside_what_is_asked_for(scene: Scene) -> None:
-    scene.board.expect(expectation())
-    assert (scene.value("evidence_matches"), scene.value("evidence_required_matches")) == (0, 1000)
-    assert (scene.value("evidence_seconds"), scene.value("evidence_required_seconds")) == (0, 300)
 
 
 def test_histograms_are_cumulative_with_decades_as_edges(scene: Scene) -> None:
@@ -163,11 +140,6 @@ def test_a_silent_matcher_is_unhealthy_and_its_status_ages(scene: Scene) -> None
     scene.clocks.advance(30)
     assert (scene.value("healthy"), scene.value("status_fresh")) == (0, 0)
     assert scene.value("status_age_seconds") == 30
-
-
-def test_degraded_health_shows_although_the_status_is_fresh(scene: Scene) -> None:
-    scene.board.accept(status(health=Health(status="degraded", reasons=["One side is silent."])))
-    assert (scene.value("healthy"), scene.value("status_fresh")) == (0, 1)
 
 
 def test_falls_of_a_matcher_are_counted_and_a_crash_loop_shows(scene: Scene) -> None:
