@@ -11,12 +11,8 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """The resident memory of the process; if the system does not report it, the most it ever had."""
-    try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return pages * resource.getpagesize()
+    """The resident memory of the process."""
+    return int(_STATM.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def watch_memory(comparison: Comparison, limit_bytes: int | None) -> None:

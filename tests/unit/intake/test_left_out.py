@@ -12,7 +12,6 @@ import pytest
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT, Caution, Falls, Trail
-from twinstream.matcher.worker import Worker
 from twinstream.status.comparison import ComparisonStatus
 
 POISON = ("poison", 13)
@@ -25,13 +24,11 @@ class Dies(BaseException):
 
 @dataclass
 class Lives:
-    """A matcher over all its lives: each dies when it reads poison, or is killed while it takes a batch."""
+    """A matcher over all its lives: each dies when it reads poison."""
 
     bench: Bench
     falls: Falls = field(default_factory=Falls)
     deaths: int = 0
-    kills: list[int] = field(default_factory=list)
-    """For each life, in which of its batches it is killed; 0 for none."""
 
     def settled(self) -> ComparisonStatus:
         """The status of the first life that lasts."""
@@ -39,7 +36,7 @@ class Lives:
             trail = Trail()
             self.bench.caution = Caution(trail, self.falls.left_out)
             worker = self.bench.restarted()
-            self._dies(worker)
+            worker._codec.forms = partial(_forms, worker._codec.forms)  # type: ignore[method-assign]
             try:
                 return self.bench.settled(worker)
             except Dies:
@@ -47,17 +44,12 @@ class Lives:
                 self.falls.fell_over(trail.stretch())
         raise AssertionError("it falls for ever")
 
-    def _dies(self, worker: Worker) -> None:
-        kill_in = self.kills.pop(0) if self.kills else 0
 
-        def forms(read: Callable[..., Any], records: Sequence[bytes | None], side: Side) -> Any:
-            nonlocal kill_in
-            kill_in -= 1
-            if kill_in == 0 or any(b"poison" in (record or b"") for record in records):
-                raise Dies
-            return read(records, side)
-
-        worker._codec.forms = partial(forms, worker._codec.forms)  # type: ignore[method-assign]
+def _forms(read: Callable[..., Any], records: Sequence[bytes | None], side: Side) -> Any:
+    """Read records, unless one of them is poison."""
+    if any(b"poison" in (record or b"") for record in records):
+        raise Dies
+    return read(records, side)
 
 
 def poisoned(spec: str = SPEC) -> Bench:
@@ -149,13 +141,3 @@ def test_poison_before_a_start_that_is_not_found_yet_is_a_hole() -> None:
     status = lives.settled()
     assert (status.verdict, lives.deaths) == ("INCONCLUSIVE", FALLS_TO_LEAVE_OUT)
     assert [hole.reason.startswith(LEFT_OUT) for hole in status.holes] == [True]
-
-
-def test_a_matcher_that_is_killed_three_times_in_different_batches_leaves_nothing_out() -> None:
-    bench = Bench()
-    lives = Lives(bench, kills=[1, 0] * 3)
-    for number in range(6):
-        bench.write_both(*(("a", 10 * number + place) for place in range(10)))
-        status = lives.settled()
-    assert (lives.deaths, lives.falls.left_out) == (3, ())
-    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 60, [])

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import cast
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -70,13 +70,6 @@ _headers = cast("Callable[[Message], Headers | None]", Message.headers)
 ValueOf = Callable[[Message], bytes | None]
 
 
-class Take(NamedTuple):
-    """The readers of a message: its record, and its headers if they are needed."""
-
-    record: ValueOf
-    headers: bool
-
-
 def whole_record(message: Message) -> bytes:
     """The envelope of a record, for a comparison that reads more than the value."""
     _, timestamp_ms = message.timestamp()
@@ -107,7 +100,7 @@ class KafkaSource:
         read_from: int | None = None,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
-        self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
+        self._readers = {side: _TopicReader(side, topics[side], config, read, headers) for side in Side}
         self._control = None if control is None else _ControlReader(control, config)
         self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
@@ -215,10 +208,10 @@ class KafkaSource:
 
 
 class _TopicReader:
-    """One side: a consumer with hand-assigned positions."""
+    """One side: a consumer with hand-assigned positions. `read` and `headers` are those of the source."""
 
-    def __init__(self, side: Side, topic: str, config: Properties, take: Take) -> None:
-        self._side, self._topic, self._take = side, topic, take
+    def __init__(self, side: Side, topic: str, config: Properties, read: ValueOf, headers: bool) -> None:
+        self._side, self._topic, self._read, self._headers = side, topic, read, headers
         self._group = config["group.id"]
         self._link = _Link(str(config["bootstrap.servers"]))
         try:
@@ -232,11 +225,6 @@ class _TopicReader:
         self._lost: dict[int, int] = {}
         self._paused: frozenset[int] = frozenset()
         self._closed = False
-
-    def _first_offset(self, partition: int) -> int:
-        place = TopicPartition(self._topic, partition)
-        first, _ = self._consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
-        return int(first)
 
     def know(self) -> None:
         know(self._consumer, self._topic)
@@ -303,10 +291,10 @@ class _TopicReader:
         return Batch(
             self._side,
             partition,
-            list(map(self._take.record, messages)),
+            list(map(self._read, messages)),
             range(first, last + 1) if gapless else list(map(_offset, messages)),
             list(map(_second, map(Message.timestamp, messages))),
-            [_headers(message) or () for message in messages] if self._take.headers else None,
+            [_headers(message) or () for message in messages] if self._headers else None,
         )
 
     def _note_errors(self, messages: list[Message]) -> None:
@@ -320,11 +308,12 @@ class _TopicReader:
     def _gaps(self) -> Iterator[Gap]:
         """Lost ranges; each partition resumes at its new beginning, as soon as Kafka reports it."""
         for partition, wanted in tuple(self._lost.items()):
+            place = TopicPartition(self._topic, partition)
             try:
-                available = self._first_offset(partition)
+                available, _ = self._consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
             except KafkaException:
                 continue
-            self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+            self._consumer.incremental_unassign([place])
             self._consumer.incremental_assign([TopicPartition(self._topic, partition, available)])
             del self._lost[partition]
             self._next[partition] = available
