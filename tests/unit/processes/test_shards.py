@@ -25,6 +25,15 @@ order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
 """
 
 
+def running(shards: int = 2) -> tuple[Team, list[Worker]]:
+    """A comparison in so many shards whose workers have matched 24 pairs, and pass."""
+    team = Team(shards=shards)
+    write_all(team, 24)
+    workers = team.started()
+    assert team.view(workers).gate.answer == "pass"
+    return team, workers
+
+
 @pytest.mark.parametrize("keep", ["records", "hashes"])
 def test_shards_together_match_what_one_worker_would(keep: str) -> None:
     team = Team(spec=f"{DIVIDED}keep: {keep}\n")
@@ -153,10 +162,7 @@ def test_what_all_shards_take_in_the_store_is_told_as_a_sum() -> None:
 
 
 def test_a_shard_goes_on_where_it_stood() -> None:
-    team = Team()
-    write_all(team, 24)
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     workers[1].stop()
     write_all(team, 16)
     workers[1] = team.worker(1)
@@ -165,9 +171,7 @@ def test_a_shard_goes_on_where_it_stood() -> None:
 
 
 def test_a_partition_that_is_added_is_read_by_its_shard_only() -> None:
-    team = Team()
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     team.source.add_partition(Side.RIGHT)
     view = team.view(workers)
     assert [sorted(worker.intake.positions[Side.RIGHT]) for worker in workers] == [[0, 2, 4], [1, 3]]
@@ -192,10 +196,7 @@ def test_a_shard_that_another_process_owns_stands_by() -> None:
 
 
 def test_a_shard_that_reads_again_what_was_lost_is_waited_for() -> None:
-    team = Team()
-    write_all(team)
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     workers[1]._run.situation.rereading = "the state in the store was lost"
     workers[1]._publish_status()
     view = team.view(workers, steps=0)
@@ -204,10 +205,7 @@ def test_a_shard_that_reads_again_what_was_lost_is_waited_for() -> None:
 
 
 def test_a_server_that_lost_everything_is_told_the_number_again() -> None:
-    team = Team()
-    write_all(team, 8)
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     team.shelf.in_effect = None
     for number in range(2):
         team.shelf.storage(Shard(number, 2)).stored = EMPTY
@@ -220,10 +218,7 @@ def test_a_server_that_lost_everything_is_told_the_number_again() -> None:
 
 def stopped(shards: int) -> Team:
     """A comparison in so many shards, which were stopped."""
-    team = Team(shards=shards)
-    write_all(team, 24)
-    workers = team.started()
-    assert team.view(workers).gate.answer == "pass"
+    team, workers = running(shards)
     for worker in workers:
         worker.stop()
     return team
@@ -257,10 +252,7 @@ def test_another_number_of_shards_is_refused_until_a_reset_and_the_old_state_goe
 
 
 def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it() -> None:
-    team = Team(shards=2)
-    write_all(team, 24)
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     team.shards, team.spec = 1, DIVIDED + "limits: {recent_matches: 7}\n"
     worker = team.worker(0)
     assert not worker.start()
@@ -277,10 +269,7 @@ def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it
 
 
 def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> None:
-    team = Team()
-    write_all(team, 24)
-    workers = team.started()
-    team.view(workers)
+    team, workers = running()
     team.shards = 3
     worker = team.worker(0)
     assert not worker.start()

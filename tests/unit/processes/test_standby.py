@@ -191,12 +191,17 @@ def test_one_that_stood_still_itself_does_not_take_what_it_finds_for_new(hosts: 
     assert standby.gate == "undecided"
 
 
-def test_differences_are_shown_provisionally_then_for_good_and_stay(hosts: Hosts) -> None:
+def differing(hosts: Hosts) -> tuple[Host, Host]:
+    """An owner that has found a lost event, and one that stands by."""
     owner, standby = pair(hosts)
-    for number in (100, 103):
-        hosts.write(Side.LEFT, number)
-    hosts.write(Side.RIGHT, 103)
+    for side, number in ((Side.LEFT, 100), (Side.LEFT, 103), (Side.RIGHT, 103)):
+        hosts.write(side, number)
     hosts.turns(owner, standby)
+    return owner, standby
+
+
+def test_differences_are_shown_provisionally_then_for_good_and_stay(hosts: Hosts) -> None:
+    owner, standby = differing(hosts)
     assert standby.gate == "fail"
     assert reports(standby) == reports(owner)
     assert list(reports(standby).values()) == [True]
@@ -214,11 +219,7 @@ def reports(host: Host) -> dict[str, bool]:
 
 
 def test_provisional_differences_of_an_owner_that_is_gone_are_taken_back(hosts: Hosts) -> None:
-    owner, standby = pair(hosts)
-    for number in (100, 103):
-        hosts.write(Side.LEFT, number)
-    hosts.write(Side.RIGHT, 103)
-    hosts.turns(owner, standby)
+    _, standby = differing(hosts)
     assert list(reports(standby).values()) == [True]
     hosts.storage.lease = "somebody"
     standby.turn()
