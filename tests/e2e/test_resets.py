@@ -83,12 +83,3 @@ def test_a_reset_to_what_the_file_says_finds_the_same_difference_again(case: Cas
     service.answers("fail")
     (after,) = service.divergences()
     assert after["id"] == before["id"]
-
-
-def test_a_standby_refuses_and_the_owner_is_untouched(case: Case) -> None:
-    with case.service.another() as standby:
-        eventually(lambda: "stands by" in standby.get("")["reason"], seconds=30, what="it stands by")
-        response = standby.reset()
-    assert response.status_code == 409
-    assert "another process owns this comparison" in response.json()["detail"]
-    assert case.service.gate() == "fail"
