@@ -57,10 +57,10 @@ class CopyReader:
         form = self.form(record, side)
         return None if form is None else self.codec.canonical(form.content)
 
-    def is_left_out(self, record: DrillRecord, side: Side) -> bool:
-        """Whether a record is no event, by a rule of the comparison file."""
+    def is_refused(self, record: DrillRecord, side: Side) -> bool:
+        """Whether a record is neither an event nor left out by a rule of the comparison file."""
         _, refused = self.codec.forms([record.held(self.spec)], side)
-        return bool(refused) and refused[0].reason is None
+        return any(one.reason is not None for one in refused)
 
 
 def in_order(records: Iterable[DrillRecord]) -> list[DrillRecord]:
@@ -93,7 +93,7 @@ def stretch_of(
             f"no stretch of both topics can be copied, since {why}, and the reference alone will not do "
             "where each side has a format of its own"
         )
-    kept = [record for record in read.reference if _is_event(reading, record, Side.LEFT)]
+    kept = [record for record in read.reference if not reading.is_refused(record, Side.LEFT)]
     alone = _behind_barrier(reading, CopiedPair(kept, kept))
     why_not = _why_not(spec, alone, 0)
     if why_not is not None:
@@ -121,16 +121,12 @@ def _latest(
     left, kept = Counter(common), []
     for record, letter in zip(reversed(records), reversed(letters), strict=True):
         if letter is None:
-            if reading.is_left_out(record, side):
+            if not reading.is_refused(record, side):
                 kept.append(record)
         elif left[letter] > 0:
             left[letter] -= 1
             kept.append(record)
     return kept[::-1]
-
-
-def _is_event(reading: CopyReader, record: DrillRecord, side: Side) -> bool:
-    return reading.form(record, side) is not None or reading.is_left_out(record, side)
 
 
 def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:

@@ -54,18 +54,18 @@ def changed(decode: Decode, value: bytes, path: Path) -> bytes:
         return value + f" {WORD}".encode()
     if decode.format == "bytes":
         return value + WORD.encode()
-    whole = _opened(decode, value)
-    if not path:
-        whole = _other(whole)
-    else:
-        inside = whole
-        for name in path[:-1]:
-            inside = inside[name]
-        inside[path[-1]] = _other(inside[path[-1]])
+    whole = _with_other(_opened(decode, value), path)
     if decode.format == "json":
         return canonical(whole)
     packed: bytes = msgpack.packb(whole)
     return packed
+
+
+def _with_other(value: Any, path: Path) -> Any:
+    """A value with another member at a path."""
+    if not path:
+        return _other(value)
+    return {**value, path[0]: _with_other(value[path[0]], path[1:])}
 
 
 def _opened(decode: Decode, value: bytes) -> Any:

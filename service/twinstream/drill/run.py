@@ -26,30 +26,13 @@ from twinstream.adapters.kafka.drill import DrillTopics
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.adapters.redis.drill import DrillKeys
 from twinstream.core.events import Side
+from twinstream.drill import shadow, signals
 from twinstream.drill.alarm import Alarm
 from twinstream.drill.copies import CopiedPair, CopiedStretch, stretch_of
 from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
-from twinstream.drill.shadow import (
-    Behind,
-    ExpectedSign,
-    awaited,
-    before,
-    behind,
-    dated,
-    expected,
-    left_out,
-    shadow_of,
-)
+from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.shadow_service import ShadowService
-from twinstream.drill.signals import (
-    AlarmPath,
-    SeenSignal,
-    SignalState,
-    WantedSignal,
-    read,
-    signals,
-    unexpected,
-)
+from twinstream.drill.signals import AlarmPath, SeenSignal, SignalState, WantedSignal
 from twinstream.errors import SettingsError, SourceError, StoreError, TwinstreamError
 from twinstream.offline.offset_range import OffsetBounds, Recorded
 from twinstream.settings import Settings
@@ -144,22 +127,22 @@ class Drill:
         names, options = self.report.names, self._options
         stretch, partitions = _read_stretch(self._spec, self._settings, options.records)
         planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
-        expectation = expected(self._spec, planted)
-        self.report.not_exercised += [*self._alarm.check(expectation), *left_out(self._spec)]
-        self._limit = options.bounded(expectation, awaited(self._spec, planted)).total_seconds()
-        copies = dated(self._spec, planted, int(time.time() * 1000))
-        shadow = shadow_of(self._spec, names, min(planted.before))
+        expectation = shadow.expected(self._spec, planted)
+        self.report.not_exercised += [*self._alarm.check(expectation), *shadow.left_out(self._spec)]
+        self._limit = options.bounded(expectation, shadow.awaited(self._spec, planted)).total_seconds()
+        copies = shadow.dated(self._spec, planted, int(time.time() * 1000))
+        served = shadow.shadow_of(self._spec, names, min(planted.before))
         self._describe(stretch, planted, expectation)
         with _Stopping() as self._stopping, ExitStack() as stack:
             topics = self._prepare(stack, partitions, copies)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twinstream-drill-")))
             token = os.environ.get("TWINSTREAM_TOKEN")
-            service = stack.enter_context(ShadowService(self._own, shadow, folder / "service.log", token))
+            service = stack.enter_context(ShadowService(self._own, served, folder / "service.log", token))
             stack.enter_context(self._alarm.scraped(service.address, options.scrape_file))
             self._hold_back()
-            topics.write(before(names, copies, planted))
+            topics.write(shadow.before(names, copies, planted))
             if self._before(service, planted):
-                tail = behind(self._spec, names, copies, planted)
+                tail = shadow.behind(self._spec, names, copies, planted)
                 at = topics.write(tail.first, tail.mark)
                 self._tell("planted", str(self.report.told["planted"]["text"]))
                 self._watch(service, planted, expectation, at, lambda: topics.write(tail.rest), tail)
@@ -235,7 +218,7 @@ class Drill:
         while True:
             look = self._look(service, None)
             waited, gate, verdict = time.monotonic() - began, look.gate, look.status["verdict"]
-            all_read = read(look, planted.before)
+            all_read = signals.read(look, planted.before)
             settled = all_read and (gate["pass"] or waited > PASS_SECONDS)
             wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
             if wrong or (not all_read and waited > BEFORE_SECONDS):
@@ -257,18 +240,18 @@ class Drill:
         expectation: ExpectedSign,
         at: float,
         write_rest: Callable[[], float],
-        tail: Behind,
+        tail: shadow.Behind,
     ) -> None:
         events = (len(planted.pair.reference), len(planted.pair.candidate))
         about = planted.about(self._spec)
         wanted = WantedSignal(expectation, events, about, planted.closed, *self._alarm.asked)
-        course = AlarmPath(signals(wanted))
+        course = AlarmPath(signals.signals(wanted))
         deadline, waits = at + self._limit, bool(tail.rest)
         wrong, look = None, None
         while course.awaited and wrong is None and time.monotonic() < deadline:
             look = self._look(service, expectation)
-            wrong = unexpected(look, wanted)
-            if waits and read(look, tail.events):
+            wrong = signals.unexpected(look, wanted)
+            if waits and signals.read(look, tail.events):
                 write_rest()
                 waits = False
             for seen in course.look(round(time.monotonic() - at, 3), look):

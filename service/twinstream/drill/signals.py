@@ -8,6 +8,7 @@ fails the gate, a suspicion and a silent side leave it undecided.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Side
@@ -70,37 +71,30 @@ class WantedSignal(NamedTuple):
     alertmanager: bool = False
 
 
-class Signal(NamedTuple):
-    """A step of the way. `seen` describes what it finds in a state; None if nothing."""
-
-    name: str
-    seen: Callable[[SignalState], str | None]
+Signal = Callable[[SignalState], str | None]
+"""A step of the way: describes what it sees in a state; None if nothing."""
 
 
-def signals(wanted: WantedSignal) -> list[Signal]:
-    """All signals that have to be seen, in order."""
+def signals(wanted: WantedSignal) -> dict[str, Signal]:
+    """All signals that have to be seen, by name, in order."""
     expectation = wanted.expectation
-    told = [Signal("read", lambda look: read(look, wanted.events))]
+    told: dict[str, Signal] = {"read": partial(read, events=wanted.events)}
     if expectation == "fail":
-        told.append(Signal("found", lambda look: _found(look, wanted.about)))
+        told["found"] = partial(_found, about=wanted.about)
     if expectation == "stall":
-        told.append(Signal("health", _stalled))
+        told["health"] = _stalled
     else:
-        told.append(Signal("verdict", lambda look: _verdict(look, expectation)))
-    told += [
-        Signal("gate", lambda look: _gate(look, expectation)),
-        Signal("metric", lambda look: _metric(look, expectation)),
-    ]
+        told["verdict"] = partial(_verdict, expectation=expectation)
+    told["gate"] = partial(_gate, expectation=expectation)
+    told["metric"] = partial(_metric, expectation=expectation)
     if wanted.closed:
-        told.append(Signal("counted", _counted))
+        told["counted"] = _counted
     if wanted.prometheus:
-        told.append(
-            Signal("live", lambda look: "Prometheus scrapes the live comparison" if look.live else None)
-        )
-        told.append(Signal("scraped", lambda look: "Prometheus has the metric" if look.scraped else None))
-        told.append(Signal("alert", lambda look: _alert(look, ALERTS[expectation])))
+        told["live"] = lambda look: "Prometheus scrapes the live comparison" if look.live else None
+        told["scraped"] = lambda look: "Prometheus has the metric" if look.scraped else None
+        told["alert"] = partial(_alert, name=ALERTS[expectation])
     if wanted.alertmanager:
-        told.append(Signal("routed", lambda look: (look.routed or {}).get(ALERTS[expectation])))
+        told["routed"] = lambda look: (look.routed or {}).get(ALERTS[expectation])
     return told
 
 
@@ -182,25 +176,17 @@ class SeenSignal(NamedTuple):
 
 
 class AlarmPath:
-    """The signals of a drill as they come in."""
+    """The signals of a drill as they come in; `awaited` are the names of those that were not seen."""
 
-    def __init__(self, signals: Sequence[Signal]) -> None:
-        self._awaited = list(signals)
+    def __init__(self, signals: Mapping[str, Signal]) -> None:
+        self._signals = signals
+        self.awaited = list(signals)
         self.seen: list[SeenSignal] = []
-
-    @property
-    def awaited(self) -> list[str]:
-        """The signals that have not been seen."""
-        return [signal.name for signal in self._awaited]
 
     def look(self, seconds: float, look: SignalState) -> list[SeenSignal]:
         """Record the state at this time; returns the signals seen for the first time."""
-        new = [
-            SeenSignal(signal.name, seconds, text)
-            for signal in self._awaited
-            if (text := signal.seen(look)) is not None
-        ]
-        came = {one.name for one in new}
-        self._awaited = [signal for signal in self._awaited if signal.name not in came]
+        found = {name: self._signals[name](look) for name in self.awaited}
+        new = [SeenSignal(name, seconds, text) for name, text in found.items() if text is not None]
+        self.awaited = [name for name, text in found.items() if text is None]
         self.seen += new
         return new
