@@ -54,7 +54,7 @@ def _of_event_time(spec: Spec, times: EventTimes, side: Side) -> tuple[str | Non
         for partition, jump in sorted(front.jumps.items())
     ]
     if front.resting and front.reached_ms is not None:
-        reasons.insert(0, f"it has brought nothing for {_seconds(spec.overdue.idle_after)}")
+        reasons.insert(0, f"it has brought nothing for {spec.overdue.idle_after.total_seconds():g} s")
     elif front.slowest is not None:
         newest_ms = times.newest_ms(side, front.slowest)
         seen = "has no event time yet" if newest_ms is None else f"is at {_moment(newest_ms)}"
@@ -102,7 +102,3 @@ def _moment(milliseconds: int | None) -> str | None:
     except OverflowError:
         return f"{milliseconds} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _seconds(span: timedelta) -> str:
-    return f"{span.total_seconds():g} s"

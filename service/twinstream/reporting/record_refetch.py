@@ -65,23 +65,18 @@ class RecallingExplainer(Explainer):
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
         """Make the records of some events available, as far as they can be read in time."""
         tokens = {(side, event[PARTITION], event[OFFSET]): event[FORM][RECORD] for side, event in events}
+        started = self._clock.monotonic()
+        if started - self._since >= 1:
+            self._left, self._since = SECONDS, started
         try:
-            if tokens and (seconds := self._seconds()) > 0:
-                self._read_again(tokens, seconds)
+            if tokens and self._left > 0:
+                self._read_again(tokens, started)
             yield
         finally:
             self._read = {}
 
-    def _seconds(self) -> float:
-        """How long reading may take now."""
-        now = self._clock.monotonic()
-        if now - self._since >= 1:
-            self._left, self._since = SECONDS, now
-        return self._left
-
-    def _read_again(self, tokens: Mapping[Place, bytes], seconds: float) -> None:
-        started = self._clock.monotonic()
-        for place, record in self._recall(sorted(tokens), seconds).items():
+    def _read_again(self, tokens: Mapping[Place, bytes], started: float) -> None:
+        for place, record in self._recall(sorted(tokens), self._left).items():
             with suppress(
                 SourceError
             ):  # An unavailable schema registry is asked again with the next reports.

@@ -71,9 +71,9 @@ def wait_until_decided(
 
 
 @contextmanager
-def waiting_line(name: str, console: Console | None = None) -> Iterator[TellWait]:
+def waiting_line(name: str) -> Iterator[TellWait]:
     """Keeps one line up to date on standard error; writes nothing if that is no terminal."""
-    console = console or Console(stderr=True)
+    console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _hindrance, _left: None
         return

@@ -27,9 +27,7 @@ UPDATE_LINES = 500
 """Lines between two updates: often enough for slow orders, without cost for quick ones."""
 
 
-def progress(
-    files: Sequence[InputFile], console: Console | None = None
-) -> AbstractContextManager[WatchLines]:
+def progress(files: Sequence[InputFile]) -> AbstractContextManager[WatchLines]:
     """Shows, while the block runs, how many of the lines passing through the given function are read.
 
     With files of known sizes it shows the bytes read of all of them, the rate and the remaining time;
@@ -44,21 +42,21 @@ def progress(
         columns = (lines, speed, TimeElapsedColumn())
     else:
         columns = (BarColumn(), TaskProgressColumn(), DownloadColumn(), speed, lines, TimeRemainingColumn())
-    return _progress(total, columns, lambda _: sum(file.taken for file in files), console)
+    return _progress(total, columns, lambda _: sum(file.taken for file in files))
 
 
-def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[WatchLines]:
+def progress_of_records(total: int) -> AbstractContextManager[WatchLines]:
     """Like `progress`, for at most `total` records of Kafka."""
     lines = TextColumn("{task.fields[lines]:,} records")
     columns = (BarColumn(), TaskProgressColumn(), lines, TimeRemainingColumn())
-    return _progress(total, columns, lambda count: count, console)
+    return _progress(total, columns, lambda count: count)
 
 
 @contextmanager
 def _progress(
-    total: int | None, columns: Sequence[ProgressColumn], taken: Callable[[int], int], console: Console | None
+    total: int | None, columns: Sequence[ProgressColumn], taken: Callable[[int], int]
 ) -> Iterator[WatchLines]:
-    console = console or Console(stderr=True)
+    console = Console(stderr=True)
     if not console.is_terminal:
         yield iter
         return
