@@ -8,14 +8,9 @@ from typing import Any
 
 import orjson
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, AdminClient
+from confluent_kafka.admin import ResourcePatternType as Pattern
+from confluent_kafka.admin import ResourceType as Resource
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
@@ -36,7 +31,8 @@ def dependent(one, other):
         raise ValueError("as a function may that is not the same everywhere")
     return one["k"] == other["k"]
 """
-ANYBODY = "User:ANONYMOUS"
+ALLOWED = ("CLUSTER_ACTION", "DESCRIBE", "ALTER", "IDEMPOTENT_WRITE")
+"""What anybody may do to the broker itself."""
 
 
 class Guarded(Kafka):
@@ -45,31 +41,18 @@ class Guarded(Kafka):
     def _configure(self) -> int:
         port = super()._configure()
         with (self.folder / "server.properties").open("a", encoding="utf-8") as properties:
-            properties.write(
-                "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
-            )
-            properties.write("allow.everyone.if.no.acl.found=true\n")
+            authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+            properties.write(f"authorizer.class.name={authorizer}\nallow.everyone.if.no.acl.found=true\n")
         return port
 
     def deny(self, operation: AclOperation) -> None:
         """From now on nobody may do this to topics of drills."""
-        allowed = (AclOperation.CLUSTER_ACTION, AclOperation.DESCRIBE, AclOperation.ALTER)
-        rules = [
-            AclBinding(
-                ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, ANYBODY, "*", one,
-                AclPermissionType.ALLOW,
-            )
-            for one in (*allowed, AclOperation.IDEMPOTENT_WRITE)
-        ]  # fmt: skip
-        rules += [
-            AclBinding(
-                ResourceType.TOPIC, "twinstream.drill.", ResourcePatternType.PREFIXED, ANYBODY, "*", one, how
-            )
-            for one, how in (
-                (AclOperation.ALL, AclPermissionType.ALLOW),
-                (operation, AclPermissionType.DENY),
-            )
-        ]
+        allow, deny = AclPermissionType.ALLOW, AclPermissionType.DENY
+        here = Resource.BROKER, "kafka-cluster", Pattern.LITERAL
+        copies = Resource.TOPIC, "twinstream.drill.", Pattern.PREFIXED
+        asked = [(here, getattr(AclOperation, name), allow) for name in ALLOWED]
+        asked += [(copies, AclOperation.ALL, allow), (copies, operation, deny)]
+        rules = [AclBinding(*where, "User:ANONYMOUS", "*", what, how) for where, what, how in asked]
         admin = AdminClient({"bootstrap.servers": self.brokers})  # kept until all futures are done
         for done in admin.create_acls(rules).values():
             done.result(timeout=30)

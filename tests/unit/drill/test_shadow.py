@@ -1,4 +1,4 @@
-"""The comparison of the copies, and the times in them."""
+"""The comparison of the copies, the times in them, and the order in which they are written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.drilled import pair, rides, spec_with
 from twinstream.core.events import Side
 from twinstream.drill.copies import CopiedPair
 from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
-from twinstream.drill.shadow import awaited, dated, expected, left_out, shadow_of
+from twinstream.drill.shadow import awaited, before, behind, dated, expected, left_out, shadow_of
 from twinstream.errors import SettingsError
 from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Overdue, Spec
@@ -84,9 +84,8 @@ def test_a_candidate_that_wrote_later_does_not_make_the_reference_lead_or_look_s
 
 def test_times_that_are_compared_are_not_changed() -> None:
     spec = spec_with("{per_key: [$timestamp]}", "overdue: {after: 1h}\n")
-    with pytest.raises(
-        SettingsError, match=r"^behind the difference 7200 s of Kafka time .* give more --records"
-    ):
+    told = r"^behind the difference 7200 s of Kafka time .* give more --records"
+    with pytest.raises(SettingsError, match=told):
         dated(spec, planted(spec), NOW_MS)
 
 
@@ -112,9 +111,41 @@ def test_without_proof_a_loss_is_expected_to_be_a_suspicion() -> None:
 
 def test_what_only_the_clock_of_the_input_can_tell_is_refused() -> None:
     spec = spec_with("unordered").model_copy(update={"control": "said", "overdue": Overdue(clock="input")})
-    with pytest.raises(
-        SettingsError, match=r"^only the clock of the input can tell this drop in rides, since"
-    ):
+    told = r"^only the clock of the input can tell this drop in rides, since"
+    with pytest.raises(SettingsError, match=told):
         expected(spec, planted(spec))
     assert shadow_of(spec, NAMES, 100).followed is None
     assert next(left_out(spec)) == "the clock of the input: the copies have no control topic"
+
+
+# -- the order in which they are written ------------------------------------------------------------------
+
+
+def test_both_halves_together_are_both_copies_in_their_order_and_in_turn() -> None:
+    spec = spec_with()
+    found = planted(spec)
+    first, second = before(NAMES, found.pair, found), behind(spec, NAMES, found.pair, found)
+    every = [*first, *second.first]
+    for topic, records in zip(NAMES.topics, found.pair, strict=True):
+        assert [record for name, record in every if name == topic] == records
+    assert [name for name, _ in first[:4]] == [*NAMES.topics, *NAMES.topics]
+    assert second.rest == []
+    assert second.events == (200, 199)
+
+
+def test_the_time_counts_from_the_record_at_which_the_difference_shows() -> None:
+    spec = spec_with()
+    found = planted(spec, "duplicate")
+    tail = behind(spec, NAMES, found.pair, found)
+    assert tail.first[tail.mark] == (NAMES.topics[1], found.pair.candidate[found.at])
+    silent = planted(spec, "stall")
+    assert behind(spec, NAMES, silent.pair, silent).mark == 0
+
+
+def test_where_later_batches_have_to_follow_the_last_part_is_held_back() -> None:
+    spec = spec_with(more="duplicates: {policy: replays}\n")
+    found = planted(spec, "duplicate")
+    tail = behind(spec, NAMES, found.pair, found)
+    assert tail.mark < len(tail.first)
+    assert tail.rest
+    assert sum(tail.events) + len(tail.rest) == 401

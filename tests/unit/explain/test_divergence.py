@@ -28,23 +28,34 @@ def reports(
     return [explainer(driver, show).report(divergence) for divergence in driver.findings()]
 
 
+def changed(
+    left: Any, right: Any, more: str = "identity: [id]", *, order: str = "unordered", show: Show = EVERYTHING
+) -> dict[str, Any]:
+    """The report of a value that became another one."""
+    steps = [Batch(LEFT, [record(left)]), Batch(RIGHT, [record(right)])]
+    (report,) = reports(order, steps, more, show=show)
+    assert report["kind"] == "changed"
+    return report
+
+
 def explainer(driver: Driver, show: Show = EVERYTHING) -> Explainer:
     return Explainer(driver.spec, digest(driver.spec), driver.codec, show)
 
 
+def event(word: str) -> dict[str, Any]:
+    """``7a`` is ride a of taxi 7, at the time of its letter; ``N`` is the end of day N."""
+    if word.isdigit():
+        return {"type": "eod", "day": int(word), "ts": 100}
+    return {"taxi": int(word[0]), "ride": word[1:], "ts": ord(word[1])}
+
+
 def rides(text: str) -> list[Batch]:
-    """``L:7a`` is ride a of taxi 7, at the time of its letter; ``L:N`` is the end of day N."""
-    steps = []
-    for word in text.split():
-        side, _, event = word.partition(":")
-        ride = {"taxi": int(event[0]), "ride": event[1:], "ts": ord(event[1])} if len(event) > 1 else None
-        value = ride or {"type": "eod", "day": int(event), "ts": 100}
-        steps.append(Batch(LEFT if side == "L" else RIGHT, [record(value)]))
-    return steps
+    """``L:7a`` is an event of the left."""
+    words = (word.split(":") for word in text.split())
+    return [Batch(LEFT if side == "L" else RIGHT, [record(event(word))]) for side, word in words]
 
 
 KINDS = "kinds: {night: {where: {type: eod}}, ride: {}}\nequality: {ignore: [ts]}"
-TIMED = "kinds: {night: {where: {type: eod}}, ride: {}}"
 TEXTS = [
     (
         "total",
@@ -90,33 +101,6 @@ TEXTS = [
         equal one came before the candidate ended or was long past it.
         """,
     ),
-    (
-        "{barrier: night, inner: {per_key: [taxi]}}",
-        "L:7a L:1 R:1 R:7a",
-        """
-        The reference wrote {"taxi":7,"ride":"a"} before {"type":"eod","day":1} (partition 0 offsets 0 and
-        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night events
-        must not change places with any other.
-        """,
-    ),
-    (
-        "{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}",
-        "L:7a L:7b R:7b R:7a",
-        """
-        The reference wrote {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
-        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: both are of
-        taxi 7, whose ride events must keep their order.
-        """,
-    ),
-    (
-        "{dependent: [[night, ride]]}",
-        "L:1 L:7a R:7a R:1",
-        """
-        The reference wrote {"type":"eod","day":1} before {"taxi":7,"ride":"a"} (partition 0 offsets 0 and
-        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night and
-        ride events must not change places.
-        """,
-    ),
 ]
 
 
@@ -131,34 +115,45 @@ def test_a_difference_is_told_in_plain_words(order: str, trace: str, text: str) 
     assert found == [" ".join(text.split())]
 
 
+OF_TAXI_7 = "both are of taxi 7, whose ride events must keep their order"
+MAY_NOT_MOVE = "must not change places"
+BEFORE = "before: {field: ts}}"
+
+
 @pytest.mark.parametrize(
-    ("rule", "trace", "reason"),
+    ("order", "events", "reason"),
     [
+        ("{barrier: night, inner: {per_key: [taxi]}}", "7a 1", f"night events {MAY_NOT_MOVE} with any other"),
+        ("{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}", "7a 7b", OF_TAXI_7),
+        ("{dependent: [[night, ride]]}", "1 7a", f"night and ride events {MAY_NOT_MOVE}"),
         (
-            "{pair: [ride, ride], within: {field: ts, less_than: 1.5}}",
-            "L:7a L:8b R:8b R:7a",
-            "their ts differ by less than 1.5, so they must not change places",
+            "{dependent: [{pair: [ride, ride], within: {field: ts, less_than: 1.5}}]}", "7a 8b",
+            f"their ts differ by less than 1.5, so they {MAY_NOT_MOVE}",
         ),
         (
-            "{pair: [ride, ride], same: [taxi], within: {field: ts, less_than: 2}}",
-            "L:7a L:7b R:7b R:7a",
-            "both are of taxi 7 and their ts differ by less than 2, so they must not change places",
+            "{dependent: [{pair: [ride, ride], same: [taxi], within: {field: ts, less_than: 2}}]}", "7a 7b",
+            f"both are of taxi 7 and their ts differ by less than 2, so they {MAY_NOT_MOVE}",
         ),
         (
-            "{pair: [night, ride], before: {field: ts}}, {pair: [ride, night], before: {field: ts}}",
-            "L:7a L:1 R:1 R:7a",
-            "the ts of the ride is smaller than that of the night, so they must not change places",
+            f"{{dependent: [{{pair: [night, ride], {BEFORE}, {{pair: [ride, night], {BEFORE}]}}", "7a 1",
+            f"the ts of the ride is smaller than that of the night, so they {MAY_NOT_MOVE}",
         ),
         (
-            "{pair: [ride, night], same: [{first: taxi, second: day}]}",
-            "L:1a L:1 R:1 R:1a",
-            "the taxi of the ride is the day of the night (1), so they must not change places",
+            "{dependent: [{pair: [ride, night], same: [{first: taxi, second: day}]}]}", "1a 1",
+            f"the taxi of the ride is the day of the night (1), so they {MAY_NOT_MOVE}",
         ),
     ],
-)
-def test_the_rule_that_holds_for_the_two_events_is_the_reason(rule: str, trace: str, reason: str) -> None:
-    (report,) = reports(f"{{dependent: [{rule}]}}", rides(trace), TIMED)
-    assert report["text"].endswith(f"Their order counts: {reason}.")
+)  # fmt: skip
+def test_the_rule_that_holds_for_two_events_that_changed_places_is_the_reason(
+    order: str, events: str, reason: str
+) -> None:
+    one, other = events.split()
+    trace = f"L:{one} L:{other} R:{other} R:{one}"
+    (report,) = reports(order, rides(trace), "kinds: {night: {where: {type: eod}}, ride: {}}")
+    first, second = (record(event(word)).decode() for word in (one, other))
+    at = "(partition 0 offsets 0 and 1)"
+    moved = f"The reference wrote {first} before {second} {at}, the candidate the other way round {at}."
+    assert report["text"] == f"{moved} Their order counts: {reason}."
 
 
 def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -> None:
@@ -172,12 +167,11 @@ def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -
 
 
 def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
-    steps = [
-        Batch(LEFT, [b'{"id":1,"v":1,"same":1.0,"t":5,"o":{"x":1}}']),
-        Batch(RIGHT, [b'{"id":1,"v":2,"same":1,"t":6,"o":{"x":1,"y.z":"new"}}']),
-    ]
-    (report,) = reports("unordered", steps, "identity: [id]\nequality: {ignore: [t]}")
-    assert report["kind"] == "changed"
+    report = changed(
+        {"id": 1, "v": 1, "same": 1.0, "t": 5, "o": {"x": 1}},
+        {"id": 1, "v": 2, "same": 1, "t": 6, "o": {"x": 1, "y.z": "new"}},
+        "identity: [id]\nequality: {ignore: [t]}",
+    )
     assert report["fields"] == {
         "o.y\\.z": {"reference": "‹absent›", "candidate": "new"},
         "v": {"reference": 1, "candidate": 2},
@@ -195,14 +189,11 @@ def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
     ],
 )
 def test_of_long_or_like_values_that_is_told_in_which_they_differ(before: Any, after: Any, told: str) -> None:
-    steps = [Batch(side, [record({"id": 1, "v": v})]) for side, v in ((LEFT, before), (RIGHT, after))]
-    (report,) = reports("unordered", steps, "identity: [id]")
-    assert told in report["text"].split("differ in")[1]
+    assert told in changed({"id": 1, "v": before}, {"id": 1, "v": after})["text"].split("differ in")[1]
 
 
 def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
-    steps = [Batch(side, [record({"id": 1, **dict.fromkeys("abcd", int(side))})]) for side in (LEFT, RIGHT)]
-    (report,) = reports("unordered", steps, "identity: [id]")
+    report = changed({"id": 1, **dict.fromkeys("abcd", 0)}, {"id": 1, **dict.fromkeys("abcd", 1)})
     assert report["text"].endswith("Both are about id 1, and they differ in a, b, c, d.")
 
 
@@ -257,20 +248,13 @@ def test_numbers_that_json_libraries_would_round_are_kept_as_texts() -> None:
 
 
 def test_what_a_text_says_of_masked_fields_is_only_their_names() -> None:
-    steps = [Batch(side, [record({"id": "s", "v": int(side)})]) for side in (LEFT, RIGHT)]
-    (report,) = reports("unordered", steps, "identity: [id]", show=Mask([]))
+    report = changed({"id": "s", "v": 0}, {"id": "s", "v": 1}, show=Mask([]))
     assert report["text"].endswith("instead. They differ in v.")
-    moved = "L:a1 L:a2 R:a2 R:a1"
-    (report,) = reports("{per_key: [k]}", moved, show=Mask([]))
+    (report,) = reports("{per_key: [k]}", "L:a1 L:a2 R:a2 R:a1", show=Mask([]))
     assert report["text"].endswith("counts: both are of one k, whose events must keep their order.")
 
 
 def test_a_masked_report_holds_no_value_that_may_not_be_seen() -> None:
-    steps = [
-        Batch(LEFT, [b'{"id":"secret-1","v":"secret-2"}']),
-        Batch(RIGHT, [b'{"id":"secret-1","v":"secret-3"}']),
-    ]
+    left, right = ({"id": "secret-1", "v": f"secret-{n}"} for n in (2, 3))
     for order in ("unordered", "{per_key: [id]}", "total"):
-        (report,) = reports(order, steps, "identity: [id]", show=Mask([]))
-        assert report["kind"] == "changed"
-        assert "secret" not in str(report)
+        assert "secret" not in str(changed(left, right, order=order, show=Mask([])))
