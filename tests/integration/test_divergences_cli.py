@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.support.commands import twinstream
+from tests.support.commands import said
 from tests.support.server import Served
 from tests.support.statuses import NAME, divergence
 
@@ -13,9 +13,7 @@ FOUND = 600
 
 
 def listed(service: Served, *options: str) -> str:
-    code, out, err = twinstream("divergences", NAME, "--service", service.url, *options)
-    assert (code, err) == (0, "")
-    return out
+    return said("divergences", NAME, "--service", service.url, *options)
 
 
 def test_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_once_and_picked_by_kind(
@@ -40,11 +38,9 @@ def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(se
     out = listed(service, "--explained")
     assert out.count(" id ") == 1
     assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
-    code, out, _ = twinstream("explain", "known", "--service", service.url)
-    assert (code, out.splitlines()[0].endswith("explained by PRICE-17")) == (0, True)
+    out = said("explain", "known", "--service", service.url)
+    assert out.splitlines()[0].endswith("explained by PRICE-17")
 
 
 def test_the_version_is_told_to_programs_too() -> None:
-    code, out, _ = twinstream("version", "--json")
-    assert code == 0
-    assert twinstream("version")[1].strip() == json.loads(out)["version"]
+    assert said("version").strip() == json.loads(said("version", "--json"))["version"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import twinstream
+from tests.support.commands import said
 from tests.support.server import Served
 from tests.support.statuses import NAME, divergence
 from twinstream.testing import check
@@ -15,8 +15,8 @@ from twinstream.testing import check
 RIDES = [{"taxi": taxi, "ride": ride} for taxi, ride in ((7, "a"), (9, "b"), (7, "c"), (9, "d"))]
 
 
-def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    return twinstream("explain", *arguments, stdin=stdin)
+def run(*arguments: str, stdin: bytes = b"") -> str:
+    return said("explain", *arguments, stdin=stdin)
 
 
 @pytest.fixture
@@ -29,8 +29,7 @@ def answer(tmp_path: Path) -> Path:
 
 
 def test_all_divergences_of_an_answer_are_explained(answer: Path) -> None:
-    code, out, err = run("--from", str(answer))
-    assert (code, err) == (0, "")
+    out = run("--from", str(answer))
     assert out.count("reordered · taxi ") == 2
     assert out.count("╳") == 2
     assert "whose events must keep their order" in out
@@ -39,18 +38,13 @@ def test_all_divergences_of_an_answer_are_explained(answer: Path) -> None:
 
 def test_one_of_them_is_named_by_the_beginning_of_its_id(answer: Path) -> None:
     ids = [example["id"] for example in json.loads(answer.read_text())["examples"]]
-    code, out, _ = run(ids[0][:8], "--from", "-", stdin=answer.read_bytes())
-    assert code == 0
+    out = run(ids[0][:8], "--from", "-", stdin=answer.read_bytes())
     assert out.startswith(f"reordered · taxi 7 · id {ids[0]}\n")
-    code, out, _ = run(ids[1], "--from", str(answer), "--json")
-    assert json.loads(out)["scope"] == {"taxi": 9}
+    assert json.loads(run(ids[1], "--from", str(answer), "--json"))["scope"] == {"taxi": 9}
 
 
 def test_a_divergence_of_a_service_is_found_in_the_comparison_that_has_it(service: Served) -> None:
     service.publish(divergence("d-1"))
     for more in ((), ("--comparison", NAME)):
-        code, out, err = run("d-1", "--service", service.url, *more)
-        assert (code, err) == (0, "")
-        assert "id d-1" in out.splitlines()[0]
-    code, out, _ = run("d-1", "--service", service.url, "--json")
-    assert json.loads(out)["comparison"] == NAME
+        assert "id d-1" in run("d-1", "--service", service.url, *more).splitlines()[0]
+    assert json.loads(run("d-1", "--service", service.url, "--json"))["comparison"] == NAME

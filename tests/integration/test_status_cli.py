@@ -12,27 +12,25 @@ import httpx
 import orjson
 import pytest
 
-from tests.support.commands import COMMAND, twinstream
+from tests.support.commands import COMMAND, said, twinstream
 from tests.support.server import Served
 from tests.support.statuses import NAME, coverage, diverged, now, status
 from tests.support.waiting import eventually
 from twinstream.status.comparison import ComparisonStatus, Health
 
 
-def run(service: Served, *arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:
+def run(service: Served, *arguments: str, code: int = 0, encoding: str = "utf-8") -> str:
+    """What a command says of a service."""
     environment = {"TWINSTREAM_SERVICE": service.url, "PYTHONIOENCODING": encoding}
-    return twinstream(*arguments, encoding=encoding, **environment)
+    return said(*arguments, code=code, encoding=encoding, **environment)
 
 
 def test_the_gate_is_one_line_and_an_exit_code(service: Served) -> None:
-    code, out, err = run(service, "gate", NAME)
-    assert (code, err) == (0, "")
+    out = run(service, "gate", NAME)
     assert out.startswith("pass Equivalent: 5000 events matched; verified through ")
     assert out.count("\n") == 1
     service.publish(diverged(at=now()))
-    code, out, err = run(service, "gate", NAME)
-    assert (code, err) == (1, "")
-    assert out.startswith("fail ")
+    assert run(service, "gate", NAME, code=1).startswith("fail ")
 
 
 def test_a_token_that_cannot_be_sent_is_a_usage_error(service: Served) -> None:
@@ -47,17 +45,14 @@ def test_a_status_says_what_known_differences_explain_and_what_it_does_not_rest_
     untested = coverage().model_copy(update={"notes": ["all events are of one key"]})
     known = {"PRICE-17": 1200, "LATE": 0}
     service.publish(status(at=now(), coverage=untested, explained_by_rule=known))
-    code, out, _ = run(service, "status", NAME)
-    assert code == 0
+    out = run(service, "status", NAME)
     assert f"{NAME}: not put to the test: all events are of one key\n" in out
     assert f"{NAME}: explained by known differences: 1,200 by PRICE-17\n" in out
 
 
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     service.publish(status(at=now(), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
-    code, out, err = run(service, "gate", NAME)
-    assert (code, err) == (3, "")
-    first, step = out.splitlines()
+    first, step = run(service, "gate", NAME, code=3).splitlines()
     assert first == "undecided Not decided."
     assert step.startswith("- 2 events are overdue. Their partners have to come; ")
 
@@ -79,19 +74,15 @@ TOO_FEW = "undecided No difference so far, but 5000 pairs match of 5001 asked fo
 def test_the_gate_is_asked_about_a_scope(
     service: Served, scope: tuple[str, ...], code: int, told: str
 ) -> None:
-    found, out, err = run(service, "gate", NAME, *scope)
-    assert (found, err) == (code, "")
-    assert out.startswith(told)
+    assert run(service, "gate", NAME, *scope, code=code).startswith(told)
 
 
 def test_a_gate_that_stays_undecided_is_waited_for_in_vain(service: Served) -> None:
     asked = ("gate", NAME, "--wait", "1s", "--poll", "100ms", "--min-matched", "5001")
-    code, out, err = run(service, *asked)
-    assert (code, err) == (3, "")
+    out = run(service, *asked, code=3)
     assert out.startswith(f"{TOO_FEW}- ")
     assert out.count("undecided") == 1
-    code, out, _ = run(service, *asked, "--json")
-    assert (code, orjson.loads(out)["scope_min_matched"]) == (3, 5001)
+    assert orjson.loads(run(service, *asked, "--json", code=3))["scope_min_matched"] == 5001
 
 
 @pytest.mark.parametrize(("decided", "code"), [(status, 0), (diverged, 1)])
@@ -120,9 +111,7 @@ def test_a_person_sees_what_is_waited_for_until_the_gate_decides(
 
 
 def test_the_state_is_a_table_with_the_reasons_below(service: Served) -> None:
-    code, out, err = run(service, "status")
-    assert (code, err) == (0, "")
-    heading, row, reason = out.splitlines()
+    heading, row, reason = run(service, "status").splitlines()
     assert heading.split() == [
         "comparison", "verdict", "health", "reference", "candidate", "matched", "unmatched", "divergences",
     ]  # fmt: skip
@@ -137,8 +126,7 @@ def test_the_state_is_a_table_with_the_reasons_below(service: Served) -> None:
 def test_json_is_the_object_of_the_service_on_a_line(
     service: Served, command: tuple[str, ...], path: str
 ) -> None:
-    code, out, err = run(service, *command, "--json")
-    assert (code, err) == (0, "")
+    out = run(service, *command, "--json")
     told = orjson.loads(out)
     assert out.encode() == orjson.dumps(told) + b"\n"
     assert list(told) == list(httpx.get(f"{service.url}/v1/comparisons{path}").json())
@@ -164,6 +152,4 @@ def test_a_terminal_without_a_character_shows_its_number(
     """An unhealthy comparison says why, in the words of whoever failed."""
     health = Health(status="degraded", reasons=["Verbindung zu „kafka“ verloren"])
     service.publish(status(at=now(), health=health))
-    found, out, err = run(service, *command, encoding="ascii")
-    assert (found, err) == (code, "")
-    assert "\\u201ekafka\\u201c" in out
+    assert "\\u201ekafka\\u201c" in run(service, *command, code=code, encoding="ascii")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.support.forking import fork
 
@@ -37,6 +38,13 @@ def twinstream(
     out, err = told.decode(encoding), complained.decode()
     assert "Traceback" not in out + err
     return code, out, err
+
+
+def said(*arguments: str | Path, code: int = 0, **given: Any) -> str:
+    """What the command says on standard output; it ends with this exit code, and complains of nothing."""
+    found, out, err = twinstream(*arguments, **given)
+    assert (found, err) == (code, "")
+    return out
 
 
 def is_started(environment: Mapping[str, str]) -> bool:
