@@ -18,6 +18,7 @@ from tests.support.commands import twinstream
 from tests.support.drilled import rides
 from tests.support.forking import with_constants
 from tests.support.service import spec_file
+from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.drill import DrillTopics
 
@@ -149,3 +150,19 @@ def test_a_broker_that_does_not_speak_tls_and_a_certificate_that_is_not_there_ar
     assert code == 2
     assert err.startswith("twinstream: kafka settings: Failed to create consumer: ssl.ca.location failed")
     assert err.count("\n") == 1
+
+
+def test_a_redis_that_cannot_be_reached_and_topics_that_are_empty_or_missing_are_named(
+    kafka: Kafka, topic: MakeTopic, tmp_path: Path
+) -> None:
+    names, writer = (topic(), topic()), DrillTopics(kafka.brokers, {})
+    there = ["--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1"]
+    spec, missing = spec_file(tmp_path, "rides", *names), spec_file(tmp_path, "missing", names[0], "nowhere")
+    empty = f"twinstream: topic {names[0]} has no record to copy: drill when the pipelines have written\n"
+    assert drill(spec, *there) == (2, None, empty)
+    assert drill(missing, *there) == (2, None, "twinstream: topic nowhere: there is no such topic\n")
+    writer.write([(name, record) for name in names for record in rides(60)])
+    code, answer, err = drill(spec, *there)
+    assert (code, answer) == (4, None)
+    assert err.startswith("Error: redis at 127.0.0.1:1 cannot be used")
+    assert writer.found() == []
