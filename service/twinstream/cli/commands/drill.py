@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from twinstream.cli.shared.output import Unreachable, print_json, print_rich
@@ -111,7 +110,7 @@ def _hold(spec: Spec, settings: Settings, own: Settings, asked: dict[str, Any], 
         for one in report.not_exercised:
             _tell("not shown", one)
         result = (report.result.upper(), f"bold {COLOUR[report.result]}")
-        print_rich(Console(soft_wrap=True), Text.assemble(result, f" {report.reason}"))
+        print_rich(Text.assemble(result, f" {report.reason}"))
     return EXIT_OF_RESULT[report.result]
 
 
@@ -140,7 +139,7 @@ def _check(asked: dict[str, Any], bind: str | None, own: Settings) -> None:
 
 
 def _tell(word: str, text: str) -> None:
-    print_rich(Console(soft_wrap=True, highlight=False), Text.assemble((f"{word:<10} ", "dim"), text))
+    print_rich(Text.assemble((f"{word:<10} ", "dim"), text))
 
 
 def _quiet(_word: str, _text: str) -> None:

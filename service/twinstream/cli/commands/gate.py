@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
@@ -91,5 +90,5 @@ def gate(
     else:
         told = Text.assemble((answer["answer"], f"bold {COLOUR[answer['answer']]}"), f" {answer['reason']}")
         steps = [Text(f"- {step}") for step in answer["to_decide"].splitlines()]
-        print_rich(Console(soft_wrap=True), told, *steps)
+        print_rich(told, *steps)
     return EXIT_OF_ANSWER[answer["answer"]]

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from twinstream.cli.shared.output import PIPE_WIDTH, print_json, print_rich
+from twinstream.cli.shared.output import print_json, print_rich
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
@@ -68,9 +68,6 @@ def _with_topics(report: LintReport, spec: Spec, kafka: Settings) -> LintReport:
 
 
 def _print(report: LintReport) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
     parts: list[RenderableType] = [
         Text(f"{report.name}: compared {report.order}"),
         _heading("Which events may not change places"),
@@ -84,7 +81,7 @@ def _print(report: LintReport) -> None:
         parts += [_heading("Warnings"), _notes(report.warnings, "yellow")]
     if report.refused:
         parts += [_heading("Refused"), _notes(report.refused, "red")]
-    print_rich(console, *parts)
+    print_rich(*parts, soft_wrap=False)
 
 
 def _heading(text: str) -> Text:

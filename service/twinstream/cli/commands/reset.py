@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from twinstream.cli.shared.client import Service, service_option, tell
+from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import print_json
 from twinstream.spec.file.source import read_source
 
@@ -45,7 +45,7 @@ def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json
     reached, or does not know whether it was done.
     """  # noqa: E501
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
-    found = tell(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
+    found = ask(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
     if as_json:
         print_json(found)
         return 0

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -104,12 +103,9 @@ def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]]) -> None
             f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
             f"{item['divergences']['total']:,}",
         )
-    console = Console(soft_wrap=True)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
         for reason in (*_said(item), *contrasts.get(item["name"], ()))
     )
-    print_rich(console, table, *reasons)
+    print_rich(table, *reasons, pipe_width=PIPE_WIDTH)

@@ -35,10 +35,6 @@ class Service:
     def __str__(self) -> str:
         return without_secrets(self.address)
 
-    def url(self, path: str) -> str:
-        """The address of a path of the API."""
-        return f"{self.address.rstrip('/')}/v1{path}"
-
     @property
     def options(self) -> dict[str, Any]:
         """The options of every request."""
@@ -122,28 +118,18 @@ def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return asking
 
 
-def ask(service: Service, path: str) -> Any:
-    """The JSON answer of the service to GET `path`.
+def ask(service: Service, path: str, body: Any = None, timeout_seconds: float = TIMEOUT_SECONDS) -> Any:
+    """The JSON answer of the service to GET `path`, or to POST with a body.
 
     Raises Unreachable, or Refused if the service says that the request is wrong.
     """
-    return _answer(service, "GET", path, TIMEOUT_SECONDS)
-
-
-def tell(service: Service, path: str, body: Any, timeout_seconds: float) -> Any:
-    """The JSON answer of the service to POST `path` with a body. Raises as `ask` does."""
-    return _answer(service, "POST", path, timeout_seconds, json=body)
-
-
-def _answer(service: Service, method: str, path: str, timeout_seconds: float, **body: Any) -> Any:
+    method, url = "GET" if body is None else "POST", f"{service.address.rstrip('/')}/v1{path}"
     try:
-        response = httpx.request(
-            method, service.url(path), timeout=timeout_seconds, **service.options, **body
-        )
+        response = httpx.request(method, url, json=body, timeout=timeout_seconds, **service.options)
         answer = response.json()
     except httpx.InvalidURL:  # Its text may contain a part of a password.
-        problem = "cannot be reached: that is no address of a service"
-        raise Unreachable(f"the service at {service} {problem}") from None
+        reason = "that is no address of a service"
+        raise Unreachable(f"the service at {service} cannot be reached: {reason}") from None
     except (httpx.HTTPError, ValueError) as error:
         distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
         what = "name who signed its certificate with --ca-file" if distrusted else "is it running?"
@@ -151,7 +137,6 @@ def _answer(service: Service, method: str, path: str, timeout_seconds: float, **
     if response.status_code in _WRONG:
         raise Refused(answer.get("detail", "not found"))
     if response.is_error:
-        raise Unreachable(
-            f"the service at {service} answered {response.status_code}: {answer.get('detail', '')}"
-        )
+        told = f"{response.status_code}: {answer.get('detail', '')}"
+        raise Unreachable(f"the service at {service} answered {told}")
     return answer

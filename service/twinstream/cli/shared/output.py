@@ -23,7 +23,7 @@ COLOUR = {
     "INCONCLUSIVE": "yellow", "undecided": "yellow",
 }  # fmt: skip
 PIPE_WIDTH = 100
-"""Columns of a picture if there is no terminal."""
+"""Columns if there is no terminal."""
 WIDEST = 140
 """Lines longer than this are hard to read on any terminal."""
 _CROSSING = r"[╳✕≠╲╱]|(?<=─)─+|─+(?=─)"
@@ -47,15 +47,18 @@ def print_text(text: str) -> None:
     _put(text.encode())
 
 
-def print_rich(console: Console, *parts: RenderableType) -> None:
-    """Print what rich can render, in the way of `console`; characters that its encoding lacks are escaped."""
-    taken = io.BytesIO()
+def print_rich(*parts: RenderableType, soft_wrap: bool = True, pipe_width: int = PIPE_WIDTH) -> None:
+    """Print what rich can render; characters that the encoding of standard output lacks are escaped.
+
+    `pipe_width` is the width if there is no terminal.
+    """
+    console, taken = Console(), io.BytesIO()
     paper = Console(
         file=io.TextIOWrapper(taken, console.encoding, "backslashreplace", write_through=True),
         force_terminal=console.is_terminal,
-        width=console.width,
+        width=console.width if console.is_terminal else pipe_width,
         highlight=False,
-        soft_wrap=console.soft_wrap,
+        soft_wrap=soft_wrap,
     )
     for part in parts:
         paper.print(part)
@@ -90,13 +93,11 @@ def print_divergences(reports: Iterable[Mapping[str, Any]]) -> None:
 
 def _print_told(tell: Callable[..., str], about: Mapping[str, Any], style: str, styled: int) -> None:
     """Print what is told of something, with a style for its first characters."""
-    console = Console(
-        highlight=False, soft_wrap=True
-    )  # It prints lines as they are: they are wrapped already.
+    console = Console()
     width = min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH
     marks = UNICODE if console.encoding.lower().startswith("utf") else ASCII
     text = Text(tell(about, width, marks, wrapped=console.is_terminal))
     text.stylize(style, 0, styled)
     text.highlight_regex(r"^\d+\. \w+", "bold")
     text.highlight_regex(_CROSSING, "red")
-    print_rich(console, text)
+    print_rich(text)  # Its lines are wrapped already.
