@@ -36,8 +36,21 @@ def plain_oldest(entries, low, high):
     return min(inside, default=None)
 
 
+def check(block):
+    """A block is neither empty nor too long, knows its smallest number, and where each child begins."""
+    children = getattr(block, "children", [])
+    assert 0 < len(block.times) <= module.MOST
+    assert block.least == min(block.leasts if children else block.numbers)
+    assert len({type(child) for child in children}) < 2
+    for place, child in enumerate(children):
+        assert block.leasts[place] == child.least
+        assert (block.times[place], block.numbers[place]) <= next(iter(child.entries()))
+        check(child)
+
+
 def compare(times, entries, ranges):
-    times.check()
+    if times._root is not None:
+        check(times._root)
     assert len(times) == len(entries)
     assert list(times) == sorted(entries)
     for low, high in ranges:

@@ -135,17 +135,6 @@ class Times(Generic[E]):
             for time, number in self._root.entries():
                 yield time, number, self._events[number]
 
-    def check(self) -> None:
-        """Assert the invariants. Complexity: O(n log n)."""
-        if self._root is None:
-            return
-        assert self._only is None, "one event alone, or a tree"
-        entries = list(self._root.entries())
-        assert entries == sorted(entries), "by time, then number"
-        assert {number for _, number in entries} == self._events.keys(), "each has its event"
-        assert entries, "no tree of nothing"
-        self._root.check()
-
 
 _NO_EVENTS: dict[int, Any] = {}
 _GONE: Any = object()
@@ -203,11 +192,6 @@ class _Leaf:
     def entries(self) -> Iterator[tuple[Time, int]]:
         """Time and number of each, in order."""
         return zip(self.times, self.numbers, strict=True)
-
-    def check(self) -> None:
-        """Assert the invariants of a leaf."""
-        assert 0 < len(self.times) <= MOST, "a leaf is neither empty nor too long"
-        assert self.least == min(self.numbers), "the smallest number is known"
 
 
 class _Node:
@@ -319,17 +303,3 @@ class _Node:
         """Time and number of each entry, in order."""
         for child in self.children:
             yield from child.entries()
-
-    def check(self) -> None:
-        """Assert the invariants of a node and of its children."""
-        assert 0 < len(self.times) <= MOST, "a node is neither empty nor too long"
-        assert len({type(child) for child in self.children}) == 1, "all leaves are equally deep"
-        assert self.leasts == [child.least for child in self.children], "the smallest numbers are known"
-        assert self.least == min(self.leasts)
-        begins = list(zip(self.times, self.numbers, strict=True))
-        assert begins == sorted(begins), "children stand in order"
-        for begin, behind, child in zip(begins, [*begins[1:], None], self.children, strict=True):
-            child.check()
-            entries = list(child.entries())
-            assert begin <= entries[0], "a child begins where its node says"
-            assert behind is None or entries[-1] < behind, "and ends before the next one begins"
