@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from twinstream.core.matching.epochs import EpochsIndex
 from twinstream.core.matching.index import Hooks, Index
 from twinstream.core.matching.keyed import KeyedIndex
@@ -16,24 +13,16 @@ from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order, Pairwis
 
 def index_of(order: Order, hooks: Hooks, depth: int = 0) -> Index:
     """An empty index for an order, at `depth` in the routes."""
-
-    def make(inner: Order, below: int) -> Callable[..., Index]:
-        return lambda *_key: index_of(inner, hooks, below)
-
     match order:
         case Lanes():
             return LanesIndex(order, hooks, depth)
         case Epochs(inner):
-            return EpochsIndex(order, hooks, depth, make(inner, depth))
+            return EpochsIndex(order, hooks, depth, lambda: index_of(inner, hooks, depth))
         case Keyed(inner):
-            return KeyedIndex(depth, make(inner, depth + 1))
+            return KeyedIndex(depth, lambda _key: index_of(inner, hooks, depth + 1))
         case Branches(orders):
-            return KeyedIndex(depth, _branch(orders, hooks, depth + 1))
+            return KeyedIndex(depth, lambda number: index_of(orders[number], hooks, depth + 1))
         case Ruled():
             return RuledIndex(order, hooks, depth)
         case Pairwise():
             return PairwiseIndex(order, hooks, depth)
-
-
-def _branch(orders: tuple[Order, ...], hooks: Hooks, depth: int) -> Callable[[Any], Index]:
-    return lambda number: index_of(orders[number], hooks, depth)
