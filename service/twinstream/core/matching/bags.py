@@ -56,12 +56,17 @@ _MARKS = ("marks", "paths", "names")
 
 
 class Pair:
-    """Two matched events, by side; none once they are forgotten. Rearranging may replace them."""
+    """Two matched events, by side. Rearranging may replace them by others of their lane."""
 
     __slots__ = ("depth", "events", "serial")
 
     def __init__(self, serial: int, events: list[Event], depth: int) -> None:
         self.serial, self.events, self.depth = serial, events, depth
+
+    @property
+    def lane(self) -> Any:
+        """The route of both events."""
+        return self.events[0][0][0]
 
 
 class Bags:
@@ -73,12 +78,12 @@ class Bags:
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
         self._equal = equal
         self._lanes: dict[LanePath, dict[Hashable, list[Pair]]] = {}
-        self._order: deque[tuple[LanePath, Hashable, Pair]] = deque()
+        self._pairs: OrderedDict[int, Pair] = OrderedDict()
         self._marks: OrderedDict[int, tuple[LanePath, bytes]] = OrderedDict()
         self._marked: dict[LanePath, dict[bytes, int]] = {}
         self._crowded: dict[Hashable, tuple[LanePath, LanesBySide]] = {}
         self._prune_at = _SPARE
-        self._size = self._serial = self._saved = self._deepest = 0
+        self._serial = self._saved = self._deepest = 0
         self._new_pairs: dict[int, Pair] = {}
         self._new_marks: dict[int, tuple[LanePath, bytes]] = {}
         self._gone: list[int] = []
@@ -136,24 +141,19 @@ class Bags:
 
     def _note(self, events: list[Event], depth: int) -> None:
         """Remember a pair, and forget others if there are too many."""
-        lane = events[0][0][0]
-        path = path_of(lane, depth)
-        self._add(path, lane, Pair(self._next(), events, depth))
-        if len(pairs := self._lanes[path][lane]) > OF_A_LANE:
-            self._forget(path, lane, pairs[0])
-        while self._order and (self._size > KEPT or not self._order[0][2].events):
-            path, lane, pair = self._order.popleft()
-            if pair.events:
-                self._forget(path, lane, pair)
-        if len(self._order) > 2 * self._size + _SPARE:
-            self._order = deque(row for row in self._order if row[2].events)
+        of_lane = self._add(Pair(self._next(), events, depth))
+        if len(of_lane) > OF_A_LANE:
+            self._forget(of_lane[0])
+        if len(self._pairs) > KEPT:
+            self._forget(next(iter(self._pairs.values())))
 
-    def _add(self, path: LanePath, lane: Hashable, pair: Pair) -> None:
-        self._deepest = max(self._deepest, len(path))
-        self._lanes.setdefault(path, {}).setdefault(lane, []).append(pair)
-        self._order.append((path, lane, pair))
-        self._new_pairs[pair.serial] = pair
-        self._size += 1
+    def _add(self, pair: Pair) -> list[Pair]:
+        """Remember a pair; returns all of its lane."""
+        self._deepest = max(self._deepest, pair.depth)
+        of_lane = self._lanes.setdefault(path_of(pair.lane, pair.depth), {}).setdefault(pair.lane, [])
+        of_lane.append(pair)
+        self._pairs[pair.serial] = self._new_pairs[pair.serial] = pair
+        return of_lane
 
     def _next(self) -> int:
         self._serial += 1
@@ -161,7 +161,8 @@ class Bags:
 
     # -- forgetting ----------------------------------------------------------------------------------------
 
-    def _forget(self, path: LanePath, lane: Hashable, pair: Pair) -> None:
+    def _forget(self, pair: Pair) -> None:
+        lane, path = pair.lane, path_of(pair.lane, pair.depth)
         pairs = self._lanes[path][lane]
         pairs.remove(pair)
         if not pairs:
@@ -170,8 +171,7 @@ class Bags:
         self._mark(path, lane)
 
     def _drop(self, pair: Pair) -> None:
-        pair.events = []
-        self._size -= 1
+        del self._pairs[pair.serial]
         self._leave(pair.serial)
 
     def _leave(self, serial: int) -> None:
@@ -208,10 +208,9 @@ class Bags:
         """Forget the pairs around a barrier of this route, whose unmatched events were set aside."""
         above = path_of(route, depth)
         self._crowded = {k: row for k, row in self._crowded.items() if row[0][: len(above)] != above}
-        for path in self._below(path_of(route, depth)):
-            for lane, pairs in tuple(self._lanes.get(path, {}).items()):
-                for pair in tuple(pairs):
-                    self._forget(path, lane, pair)
+        for path in self._below(above):
+            for pair in tuple(chain.from_iterable(self._lanes.get(path, {}).values())):
+                self._forget(pair)
 
     def _below(self, path: LanePath) -> Sequence[LanePath]:
         """The known paths of lanes that begin with this path: all, unless the barriers are below keys."""
@@ -248,10 +247,12 @@ class Bags:
 
     def state(self, *, whole: bool) -> dict[str, Any]:
         """The pairs and marks as plain data; unless `whole`, those that have changed since the last call."""
-        pairs = [row[2] for row in self._order] if whole else self._new_pairs.values()
+        pairs = (self._pairs if whole else self._new_pairs).values()
         marks = (self._marks if whole else self._new_marks).items()
-        rows = [_row(pair) for pair in pairs if pair.events]
-        told = {**_columns(_COLUMNS, rows), **_columns(_MARKS, [(serial, *row) for serial, row in marks])}
+        told = {
+            **_columns(_COLUMNS, map(_row, pairs)),
+            **_columns(_MARKS, [(serial, *row) for serial, row in marks]),
+        }
         gone, self._gone, self._saved = self._gone, [], self._serial
         self._new_pairs, self._new_marks = {}, {}
         return {**told, "gone": [] if whole else gone}
@@ -260,8 +261,7 @@ class Bags:
         """Take over a whole `state`; `form_of` reads the form of a record."""
         for serial, depth, partition, *records in sorted(_rows(_COLUMNS, state)):
             events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
-            lane = events[0][0][0]
-            self._add(path_of(lane, depth), lane, Pair(serial, events, depth))
+            self._add(Pair(serial, events, depth))
         for serial, path, name in sorted(_rows(_MARKS, state)):
             self._put_mark(serial, _as_key(path), name)
         self._serial = self._saved = max([0, *state["serials"], *state["marks"]])

@@ -221,13 +221,12 @@ def test_what_is_forgotten_of_one_lane_does_not_pile_up_behind_what_is_kept_of_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "OF_A_LANE", 2)
-    monkeypatch.setattr(module, "_SPARE", 5)
     bags = Bags(near)
     bags.partner(LEFT, event(1, b"kept"), [event(1, b"kept")], 0)
     for number in range(100):
         bags.partner(LEFT, event(number, b"hot"), [event(number, b"hot")], 0)
     assert bags.state(whole=True)["records"] == [b"kept 1", b"hot 98", b"hot 99"]
-    assert len(bags._order) <= 12
+    assert len(bags._pairs) == 3
 
 
 def test_nothing_piles_up_where_no_state_is_ever_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +242,6 @@ def test_nothing_piles_up_where_no_state_is_ever_taken(monkeypatch: pytest.Monke
     whole = bags.state(whole=True)
     assert (len(whole["serials"]), len(whole["marks"]), whole["gone"]) == (5, 5, [])
     sizes = {
-        name: len(getattr(bags, name)) for name in ("_order", "_new_pairs", "_new_marks", "_gone", "_crowded")
+        name: len(getattr(bags, name)) for name in ("_pairs", "_new_pairs", "_new_marks", "_gone", "_crowded")
     }
     assert max(sizes.values()) <= 20, sizes
