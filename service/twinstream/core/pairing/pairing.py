@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from twinstream.core.events import Letter, Near, Side
@@ -41,47 +42,42 @@ def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bo
 
     Complexity: O(n d) for n events and d differences, d bounded by `ALIGNMENT_BUDGET`.
     """
-    pairing = _pair(order, left, right, related, whole)
+    pairing = _pair(order, related, left, right, whole)
     pairing.pairs.sort()
     return pairing
 
 
-def _pair(order: Order, left: Items, right: Items, related: Related, whole: bool) -> Pairing:
+def _pair(order: Order, related: Related, left: Items, right: Items, whole: bool) -> Pairing:
     match order:
         case Lanes():
-            return _pair_lanes(left, right, whole)
+            lanes = _groups(left, right, lambda item: item.route)
+            parts = [_pair_lane(lane, *pieces, whole) for lane, pieces in lanes.items()]
+            return parts[0] if len(parts) == 1 else _united(parts)
         case Keyed(inner):
-            return _pair_groups(lambda _key: inner, left, right, related, whole)
+            return _pair_groups(lambda _key: inner, related, left, right, whole)
         case Branches(orders):
-            return _pair_groups(orders.__getitem__, left, right, related, whole)
+            return _pair_groups(orders.__getitem__, related, left, right, whole)
         case Epochs(inner):
-
-            def inside(left: Items, right: Items, whole: bool) -> Pairing:
-                return _pair(inner, left, right, related, whole)
-
-            return pair_epochs(inside, left, right, whole=whole)
+            return pair_epochs(partial(_pair, inner, related), left, right, whole=whole)
         case _:
             return pair_related(left, right, related, whole=whole)
 
 
-def _pair_lanes(left: Items, right: Items, whole: bool) -> Pairing:
-    groups = _groups(left, right, lambda item: item.route)
-    if len(groups) == 1:
-        return _pair_lane(*groups.popitem(), whole)
-    pairing = Pairing()
-    for lane, pieces in groups.items():
-        pairing.include(_pair_lane(lane, pieces, whole))
-    pairing.clean = 0 if pairing.different else len(pairing.pairs)
-    return pairing
-
-
 def _pair_groups(
-    order_of: Callable[[Any], Order], left: Items, right: Items, related: Related, whole: bool
+    order_of: Callable[[Any], Order], related: Related, left: Items, right: Items, whole: bool
 ) -> Pairing:
-    pairing = Pairing()
+    parts = []
     for key, pieces in _groups(left, right, lambda item: item.route[0]).items():
         inner = [[item._replace(route=item.route[1]) for item in piece] for piece in pieces]
-        pairing.include(_pair(order_of(key), inner[0], inner[1], related, whole))
+        parts.append(_pair(order_of(key), related, inner[0], inner[1], whole))
+    return _united(parts)
+
+
+def _united(parts: Iterable[Pairing]) -> Pairing:
+    """The pairing of independent parts."""
+    pairing = Pairing()
+    for part in parts:
+        pairing.include(part)
     pairing.clean = 0 if pairing.different else len(pairing.pairs)
     return pairing
 
@@ -96,8 +92,7 @@ def _groups(
     return groups
 
 
-def _pair_lane(lane: Hashable, pieces: tuple[list[Item], list[Item]], whole: bool) -> Pairing:
-    left, right = pieces
+def _pair_lane(lane: Hashable, left: Items, right: Items, whole: bool) -> Pairing:
     return pair_bag(left, right, whole=whole) if type(lane) is bytes else _pair_sequence(left, right, whole)
 
 
