@@ -5,7 +5,6 @@ python -m tests.law --traces 500 --only total,per_key    declarations with these
 python -m tests.law --without known,tolerance            … with all but these
 python -m tests.law --level verdict                      breaks of the verdict only
 python -m tests.law --case 17 --only total               one case, with all of what it does
-python -m tests.law --kept FILE                          a break that `--keep DIR` has written
 """
 
 from __future__ import annotations
@@ -16,17 +15,14 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
-from tests.law.cases import Break, Level, broken, given, held_against, kept, smallest, told
+from tests.law.cases import Break, Level, held_against, smallest, told
 from tests.law.declarations import FEATURES
 
 
 def main() -> int:
     """Run cases; 1 when one broke the law."""
     options = _options()
-    if options.kept is not None:
-        return _replay(given(options.kept.read_text()))
     allowed = frozenset(options.only.split(",") if options.only else FEATURES) - set(
         options.without.split(",")
     )
@@ -34,7 +30,9 @@ def main() -> int:
         sys.exit(f"no such feature: {', '.join(sorted(unknown))}; there are {', '.join(sorted(FEATURES))}")
     if options.case is not None:
         found = held_against(options.case, allowed)
-        return 0 if found is None else _replay(smallest(found))
+        if found is not None:
+            print(told(smallest(found)))
+        return int(found is not None)
     return _many(options, allowed)
 
 
@@ -48,15 +46,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--without", default="", metavar="FEATURES", help="features that are not")
     parser.add_argument("--level", default="all", choices=["all", "counts", "verdict"], help="what must hold")
     parser.add_argument("--case", type=int, help="the seed of one case")
-    parser.add_argument("--kept", type=Path, help="a break in a file")
-    parser.add_argument("--keep", type=Path, help="where the smallest break of each group is written")
     parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args()
-
-
-def _replay(found: Break) -> int:
-    print(told(found))
-    return int(broken(found.case, found.plans) is not None)
 
 
 def _many(options: argparse.Namespace, allowed: frozenset[str]) -> int:
@@ -69,7 +60,7 @@ def _many(options: argparse.Namespace, allowed: frozenset[str]) -> int:
             if one is not None:
                 groups[one.group].append((seed, one))
     for group in sorted(groups, key=lambda group: len(groups[group])):
-        _show(group, groups[group], options.keep)
+        _show(group, groups[group])
     count = sum(map(len, groups.values()))
     print(f"\n{'breaks':>6}  {'rows':>4}  what: features")
     for group in sorted(groups, key=lambda group: -len(groups[group])):
@@ -91,14 +82,10 @@ def _least(found: list[tuple[int, Break]]) -> tuple[int, Break]:
     return min(found, key=lambda one: _rows(one[1]))
 
 
-def _show(group: str, found: list[tuple[int, Break]], keep: Path | None) -> None:
+def _show(group: str, found: list[tuple[int, Break]]) -> None:
     """The smallest break of a group."""
     seed, least = _least(found)
     print(f"\n{'=' * 100}\n{group}: {len(found)} breaks, this one of --case {seed}\n{told(least)}")
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        name = "".join(c if c.isalnum() else "-" for c in group)
-        (keep / f"{name}.json").write_text(kept(least))
 
 
 if __name__ == "__main__":

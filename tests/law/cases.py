@@ -15,7 +15,6 @@ from tests.law.declarations import BARRIER, FEATURES, Declaration, Draw, declara
 from tests.law.prediction import predicted
 from tests.law.runs import PLAIN, Outcome, Plan, outcome, plans
 from tests.law.traces import Row, Trace, trace
-from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.errors import SpecError
 
@@ -24,7 +23,7 @@ COPY_NAMED = "duplicate or extra"
 """Two runs call a copy differently, and no rule asks what it is."""
 Level = Literal["all", "counts", "verdict"]
 """All of the law; all but what a copy is called; only the verdict."""
-_OPTIONAL = ("identity", "equality", "known_differences", "duplicates", "limits", "on_divergence", "kinds")
+_OPTIONAL = {"identity", "equality", "known_differences", "duplicates", "limits", "on_divergence", "kinds"}
 
 
 class Case(NamedTuple):
@@ -205,47 +204,33 @@ def _with_less(found: Break, less: Callable[[Break], Iterator[tuple[Case, tuple[
 def _files(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
     """The case with one thing less declared."""
     file = found.case.declaration.file
-    for name in _OPTIONAL:
-        if name in file:
-            yield _of({key: value for key, value in file.items() if key != name}, found)
-    for order in _simpler(file["order"]):
+    for name in filter(_OPTIONAL.__contains__, file):
+        yield _of({key: value for key, value in file.items() if key != name}, found)
+    for name in ("order", "equality", "known_differences"):
+        for less in _less(file.get(name)):
+            yield _of({**file, name: less}, found)
+    for order in ("total", "unordered") if not isinstance(file["order"], str) else ():
         yield _of({**file, "order": order}, found)
-    for name in ("equality", "known_differences"):
-        for part in _parts(file.get(name, [])):
-            yield _of({**file, name: part}, found)
-    for place, rule in enumerate(file.get("known_differences", [])):
-        for when in _parts(rule["when"]):
-            rules = [*file["known_differences"]]
-            rules[place] = {**rule, "when": when}
-            yield _of({**file, "known_differences": rules}, found)
 
 
 def _of(file: dict[str, Any], found: Break) -> tuple[Case, tuple[Plan, ...]]:
     return found.case._replace(declaration=Declaration(file)), found.plans
 
 
-def _parts(whole: Any) -> Iterator[Any]:
-    """The same list or mapping without one of its members, if it has more than one."""
-    if len(whole) > 1:
-        for gone in range(len(whole)):
-            kept = [member for place, member in enumerate(whole) if place != gone]
-            yield kept if isinstance(whole, list) else {name: whole[name] for name in kept}
+def _less(whole: Any) -> Iterator[Any]:
+    """Less of a list or mapping: a member in its place, all but one of its members, or less of one of them.
 
-
-def _simpler(order: Any) -> Iterator[Any]:
-    """Orders with less in them."""
-    match order:
-        case "unordered" | "total":
-            return
-        case {"inner": inner}:
-            yield inner
-            yield from ({**order, "inner": simpler} for simpler in _simpler(inner))
-        case {"parallel": branches}:
-            yield from (branch["order"] for branch in branches.values())
-        case {"dependent": rules}:
-            yield from ({"dependent": part} for part in _parts(rules))
-    if not isinstance(order, str):
-        yield from ("total", "unordered")
+    What is no comparison file any more is refused by the loader.
+    """
+    if isinstance(whole, list):
+        for place, member in enumerate(whole):
+            yield whole[:place] + whole[place + 1 :]
+            yield from ([*whole[:place], less, *whole[place + 1 :]] for less in _less(member))
+    elif isinstance(whole, dict):
+        for name, member in whole.items():
+            yield member
+            yield {other: whole[other] for other in whole if other != name}
+            yield from ({**whole, name: less} for less in _less(member))
 
 
 def _with_fewer_rows(found: Break) -> Break:
@@ -343,27 +328,6 @@ def _answer(case: Case, plan: Plan) -> str:
         return f"{type(error).__name__}: {error}"
     accounts = f"    {answer.reference}\n    {answer.candidate}"
     return f"{answer.verdict} {answer.kinds} explained {answer.explained}\n{accounts}"
-
-
-def kept(found: Break) -> str:
-    """A break as JSON, which `given` reads; it does not depend on how cases are drawn."""
-    trace = [
-        [[*row[:3], row.attempt and [*row.attempt], row.partition] for row in side]
-        for side in found.case.trace
-    ]
-    body = {"what": found.what, "file": found.case.declaration.file, "trace": trace}
-    return json.dumps({**body, "plans": [vars(plan) for plan in found.plans]})
-
-
-def given(text: str) -> Break:
-    """The break that `kept` has written."""
-    body = json.loads(text)
-    sides = [
-        tuple(Row(row[0], row[1], row[2], Attempt(*row[3]) if row[3] else None, *row[4:]) for row in side)
-        for side in body["trace"]
-    ]
-    chosen = tuple(Plan(**plan) for plan in body["plans"])
-    return Break(Case(Declaration(body["file"]), Trace(*sides)), body["what"], chosen)
 
 
 def held_against(seed: int, allowed: frozenset[str] = FEATURES) -> Break | None:
