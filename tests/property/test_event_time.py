@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.support.searching import examples
 from tests.support.streams import Driver, record, spec
-from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Side
 
 AFTER, IDLE, JUMP = 10, 30, 3600
@@ -32,7 +31,6 @@ class Output:
     spread: int
     topic: list[list[Row]] = field(default_factory=lambda: [[] for _ in range(PARTITIONS)])
     read: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
-    quiet: bool = False
 
     def write(self, count: int) -> None:
         for number, time in self.rows[:count]:
@@ -66,10 +64,9 @@ class World:
         rows = output.topic[partition][first : first + count]
         if rows:
             output.read[partition] += len(rows)
-            forms, _ = self.driver.codec.forms([record({"n": n, "t": time}) for n, time in rows])
-            times = [time * 1000 for _, time in rows]
-            run = Run(forms, partition, range(first, first + len(rows)), times, 0.0)
-            self.driver.comparison.feed(side, run)
+            self.driver.offsets[side] = first
+            records = [record({"n": n, "t": time}) for n, time in rows]
+            self.driver.feed(side, records, [time * 1000 for _, time in rows], partition)
 
     def look(self) -> None:
         at_end = []

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.support.searching import examples
 from tests.support.streams import Driver, record
-from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.spec.load import loads
@@ -104,10 +103,9 @@ class World:
         rows = version.topic[partition][first : first + count]
         if rows:
             version.read[partition] += len(rows)
-            forms, _ = self.driver.codec.forms([value for value, _ in rows])
-            marks = [mark for _, mark in rows]
-            run = Run(forms, partition, range(first, first + len(rows)), [0] * len(rows), 0.0, marks)
-            self.driver.comparison.feed(side, run)
+            self.driver.offsets[side] = first
+            values, marks = zip(*rows, strict=True)
+            self.driver.feed(side, values, partition=partition, marks=marks)
 
     def hear(self, side: Side, count: int) -> None:
         facts = self.versions[side].said

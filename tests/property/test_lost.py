@@ -35,14 +35,7 @@ def told(driver: Driver) -> dict[str, Any]:
 
 def check_counts(driver: Driver) -> None:
     """Each difference stands for events of its own, and these are what the accounts call divergent."""
-    named = [
-        (side, event[2])
-        for found in driver.findings()
-        for side, event in found.finding.events
-        if event is not None
-    ]
-    assert len(named) == len(set(named)), "an event is in one difference only"
-    comparison = driver.comparison
+    comparison, named = driver.comparison, driver.places()
     for side, account in zip(Side, comparison.accounts, strict=True):
         assert account.divergent == sum(1 for owner, _ in named if owner is side)
         held = len(comparison.waiting_events(side))

@@ -54,8 +54,7 @@ def test_undoing_the_differences_makes_the_streams_equivalent(
     driver.end()
     gone: tuple[set[int], set[int]] = (set(), set())
     for finding, *_ in driver.findings():
-        both = ((LEFT, finding.left), (RIGHT, finding.right))
-        places = {side: event[2] for side, event in both if event is not None}
+        places = {side: event[2] for side, event in finding.events if event is not None}
         assert places.keys() == SIDES_OF[finding.kind]
         for side, place in places.items():
             assert place not in gone[side], "an event is in one difference only"
@@ -127,10 +126,8 @@ def test_a_witness_proves_its_difference(world: World, cuts: list[bool]) -> None
     for finding, *_ in driver.findings():
         if finding.witness:
             (_, left), (_, right) = finding.witness
-            ours = finding.left or finding.right
-            assert ours is not None
             pair = [world.events(side)[event[2]] for side, event in finding.witness]
-            it = world.events(LEFT if finding.left else RIGHT)[ours[2]]
+            it = world.events(finding.side)[finding.event[2]]
             assert world.equal(*pair)
             assert world.dependent(it, pair[0])
             assert behind(finding.left, left) != behind(finding.right, right)
@@ -196,11 +193,11 @@ class Streams(NamedTuple):
     planted: list[tuple[str, set[int]]]
 
 
-def streams_of(plan: Plan, *, variety: int = 1_000_000) -> Streams:
-    """The streams of a plan. Each event has a number, one of `variety`: with few of them, many are equal."""
+def streams_of(plan: Plan) -> Streams:
+    """The streams of a plan. Each event has a number of its own."""
     random = Random(plan.seed)
     length = GAP // 2 + GAP * max(0, len(plan.faults) - 1) + 10 + plan.tail
-    reference = [event(random, plan.weights, number % variety, number) for number in range(length)]
+    reference = [event(random, plan.weights, number, number) for number in range(length)]
     candidate, planted = list(reference), []
     for at, fault in reversed(list(enumerate(plan.faults))):
         place = GAP // 2 + GAP * at + random.randrange(10)
@@ -286,9 +283,7 @@ def compare(plan: Plan, streams: Streams) -> Driver:
 def told(driver: Driver) -> Iterator[tuple[str, int]]:
     """Each difference: its kind, and the number of its event."""
     for finding, *_ in driver.findings():
-        told_of = finding.left or finding.right
-        assert told_of is not None
-        yield finding.kind, json.loads(told_of[0][3])["v"]
+        yield finding.kind, json.loads(finding.event[0][3])["v"]
 
 
 def check_found(driver: Driver, streams: Streams) -> None:

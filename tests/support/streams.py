@@ -122,6 +122,13 @@ class Driver:
             self.closed[number] = self.closed[number]._replace(tainted=True)
         return list(self.closed.values())
 
+    def places(self) -> list[tuple[Side, int]]:
+        """The side and offset of each event of these divergences."""
+        found = [event for divergence in self.findings() for event in divergence.finding.events]
+        places = [(side, event[2]) for side, event in found if event is not None]
+        assert len(places) == len(set(places)), "an event is in one difference only"
+        return places
+
     def kinds(self) -> list[str]:
         return sorted(divergence.finding.kind for divergence in self.findings())
 
