@@ -32,6 +32,7 @@ FILE = ROOT / "docker-compose.yml"
 LOOPBACK = "127.0.0.1"
 
 Service = dict[str, Any]
+Services = dict[str, Service]
 
 
 class RefusedError(Exception):
@@ -54,8 +55,8 @@ def model() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def services(model: dict[str, Any]) -> dict[str, Service]:
-    found: dict[str, Service] = model["services"]
+def services(model: dict[str, Any]) -> Services:
+    found: Services = model["services"]
     return found
 
 
@@ -63,7 +64,7 @@ SET = {"CANDIDATE": "--fault drop", "TRIAL": "--trial /etc/twinstream/looser.yam
 
 
 @pytest.fixture(scope="module")
-def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Service]:
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Services:
     """The services where these are set. Only their places are looked at: the reader has no environment."""
     text = FILE.read_text()
     for name, value in SET.items():
@@ -71,7 +72,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Service]:
         assert count == 1, f"{name} has one place"
     file = tmp_path_factory.mktemp("set") / FILE.name
     file.write_text(text)
-    found: dict[str, Service] = read(file)["services"]
+    found: Services = read(file)["services"]
     return found
 
 
@@ -81,14 +82,14 @@ def words(service: Service) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else list(command)
 
 
-def mounts(services: dict[str, Service], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def mounts(services: Services, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, service in services.items():
         for mount in service.get("volumes", []):
             if mount["type"] == kind:
                 yield name, mount
 
 
-def test_it_has_everything_that_a_comparison_needs(services: dict[str, Service]) -> None:
+def test_it_has_everything_that_a_comparison_needs(services: Services) -> None:
     compared = {"kafka", "topics", "redis", "twinstream", "reference", "candidate", "generator"}
     assert set(services) == compared | {"prometheus", "alertmanager", "grafana"}
 
@@ -110,7 +111,7 @@ def test_a_mistake_in_it_would_be_found(tmp_path: Path, right: str, wrong: str, 
         read(tmp_path / "docker-compose.yml")
 
 
-def test_every_image_is_pinned_to_an_exact_version_or_built_here(services: dict[str, Service]) -> None:
+def test_every_image_is_pinned_to_an_exact_version_or_built_here(services: Services) -> None:
     for image in (service["image"] for service in services.values()):
         assert re.fullmatch(r"[a-z-]+(/[a-z-]+)?:v?\d+\.\d+\.\d+(-[a-z]+)?", image), image
     built = {service["image"]: service["build"] for service in services.values() if "build" in service}
@@ -120,7 +121,7 @@ def test_every_image_is_pinned_to_an_exact_version_or_built_here(services: dict[
         assert Path(build["context"]) == ROOT
 
 
-def test_every_mounted_path_is_in_the_repository_and_cannot_be_written(services: dict[str, Service]) -> None:
+def test_every_mounted_path_is_in_the_repository_and_cannot_be_written(services: Services) -> None:
     found = list(mounts(services, "bind"))
     assert found
     for name, mount in found:
@@ -129,13 +130,11 @@ def test_every_mounted_path_is_in_the_repository_and_cannot_be_written(services:
         assert mount["read_only"], f"{name} could write to {mount['source']}"
 
 
-def test_data_are_in_named_volumes_and_each_is_used(
-    model: dict[str, Any], services: dict[str, Service]
-) -> None:
+def test_data_are_in_named_volumes_and_each_is_used(model: dict[str, Any], services: Services) -> None:
     assert {mount["source"] for _, mount in mounts(services, "volume")} == set(model["volumes"])
 
 
-def test_a_service_waits_for_what_is_well_or_has_ended_well(services: dict[str, Service]) -> None:
+def test_a_service_waits_for_what_is_well_or_has_ended_well(services: Services) -> None:
     for service in services.values():
         for other, how in service.get("depends_on", {}).items():
             assert how["condition"] in {"service_healthy", "service_completed_successfully"}
@@ -143,7 +142,7 @@ def test_a_service_waits_for_what_is_well_or_has_ended_well(services: dict[str, 
                 assert watched(services[other]), f"{other} has no health check"
 
 
-def test_what_runs_for_long_has_a_health_check(services: dict[str, Service]) -> None:
+def test_what_runs_for_long_has_a_health_check(services: Services) -> None:
     unwatched = {name for name, service in services.items() if not watched(service)}
     assert unwatched == {"topics", "generator"}
 
@@ -157,7 +156,7 @@ def watched(service: Service) -> bool:
 
 
 def test_a_container_gets_no_rights_and_nothing_of_it_is_secret_or_listens_beyond_the_machine(
-    services: dict[str, Service],
+    services: Services,
 ) -> None:
     for name, service in services.items():
         assert service["cap_drop"] == ["ALL"], name
@@ -173,13 +172,13 @@ def test_a_container_gets_no_rights_and_nothing_of_it_is_secret_or_listens_beyon
     assert not re.search(r"(?i)password|secret|token|api_?key", FILE.read_text())
 
 
-def test_redis_keeps_what_it_is_given(services: dict[str, Service]) -> None:
+def test_redis_keeps_what_it_is_given(services: Services) -> None:
     command = " ".join(words(services["redis"]))
     assert "--maxmemory-policy noeviction" in command
     assert "--appendonly yes" in command
 
 
-def test_kafka_is_configured_as_the_broker_that_the_tests_run(services: dict[str, Service]) -> None:
+def test_kafka_is_configured_as_the_broker_that_the_tests_run(services: Services) -> None:
     given = {
         name.removeprefix("KAFKA_").lower().replace("_", "."): str(value)
         for name, value in services["kafka"]["environment"].items()
@@ -194,7 +193,7 @@ def test_kafka_is_configured_as_the_broker_that_the_tests_run(services: dict[str
 
 
 def test_the_service_accepts_its_settings_and_comparison_files(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = services["twinstream"]
     for name, value in service["environment"].items():
@@ -205,7 +204,7 @@ def test_the_service_accepts_its_settings_and_comparison_files(
 
 
 def test_the_override_with_tokens_fits_the_file_and_is_accepted(
-    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / "docs" / "install.md").read_text()
     (block,) = re.findall(r"```yaml\n(services:.*?)```", text, re.DOTALL)
@@ -244,7 +243,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Job:
     return read_by
 
 
-def test_the_topics_are_those_that_are_written_and_compared(services: dict[str, Service], job: Job) -> None:
+def test_the_topics_are_those_that_are_written_and_compared(services: Services, job: Job) -> None:
     jobs = [job(services[version]) for version in VERSIONS]
     written = {topic for options in jobs for topic in (options.views_topic, options.counts_topic)}
     specs = comparisons(services["twinstream"])
@@ -257,7 +256,7 @@ def test_the_topics_are_those_that_are_written_and_compared(services: dict[str, 
 
 
 def test_a_version_has_a_checkpoint_of_its_own_and_may_finish_its_batch_before_it_is_killed(
-    services: dict[str, Service], job: Job
+    services: Services, job: Job
 ) -> None:
     volumes = {name: mount["source"] for name, mount in mounts(services, "volume")}
     assert volumes["reference"] != volumes["candidate"]
@@ -268,16 +267,12 @@ def test_a_version_has_a_checkpoint_of_its_own_and_may_finish_its_batch_before_i
         assert float(services[version]["stop_grace_period"].removesuffix("s")) > longest
 
 
-def test_a_bug_can_be_given_to_the_candidate(
-    services: dict[str, Service], changed: dict[str, Service], job: Job
-) -> None:
+def test_a_bug_can_be_given_to_the_candidate(services: Services, changed: Services, job: Job) -> None:
     assert job(changed["candidate"]).fault == "drop"
     assert job(services["candidate"]).fault is None
 
 
-def test_a_changed_comparison_file_can_be_tried(
-    services: dict[str, Service], changed: dict[str, Service]
-) -> None:
+def test_a_changed_comparison_file_can_be_tried(services: Services, changed: Services) -> None:
     given, served = words(changed["twinstream"]), words(services["twinstream"])
     assert given == [*served, "--trial", "/etc/twinstream/looser.yaml"]
     text = (ROOT / "docs" / "trial.md").read_text()
@@ -287,7 +282,7 @@ def test_a_changed_comparison_file_can_be_tried(
     assert context.params["specs"] == tuple(served[1:])
 
 
-def test_a_drill_names_itself_where_prometheus_looks(services: dict[str, Service]) -> None:
+def test_a_drill_names_itself_where_prometheus_looks(services: Services) -> None:
     volumes = mounts(services, "volume")
     places = {name: mount["target"] for name, mount in volumes if mount["source"] == "drill"}
     assert set(places) == {"twinstream", "prometheus"}
@@ -304,14 +299,14 @@ def test_a_drill_names_itself_where_prometheus_looks(services: dict[str, Service
     assert Path(file).match(f"{places['twinstream']}/{place.name}")
 
 
-def test_the_generator_writes_the_input(services: dict[str, Service], changed: dict[str, Service]) -> None:
+def test_the_generator_writes_the_input(services: Services, changed: Services) -> None:
     options = generator.arguments(words(services["generator"]))
     assert (options.brokers, options.topic, options.rate) == (f"{LOOPBACK}:9092", INPUT, 500)
     assert generator.arguments(words(changed["generator"])).rate == 20
 
 
 def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
-    services: dict[str, Service],
+    services: Services,
 ) -> None:
     (mount,) = (mount for name, mount in mounts(services, "bind") if name == "prometheus")
     config = yaml.safe_load(Path(mount["source"], "prometheus.yml").read_text())
@@ -321,7 +316,7 @@ def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
     assert targets(config["alerting"]["alertmanagers"]) == {listens}
 
 
-def test_grafana_finds_prometheus_and_the_dashboard(services: dict[str, Service]) -> None:
+def test_grafana_finds_prometheus_and_the_dashboard(services: Services) -> None:
     grafana = services["grafana"]
     mounted = {
         mount["target"]: Path(mount["source"]) for mount in grafana["volumes"] if mount["type"] == "bind"
@@ -342,7 +337,7 @@ def provisioned(folder: Path) -> dict[str, Any]:
     return content
 
 
-def test_nobody_can_change_anything_in_grafana(services: dict[str, Service]) -> None:
+def test_nobody_can_change_anything_in_grafana(services: Services) -> None:
     environment = services["grafana"]["environment"]
     closed = {"BASIC_ENABLED": "false", "DISABLE_LOGIN_FORM": "true", "ANONYMOUS_ORG_ROLE": "Viewer"}
     wanted = {"GF_SERVER_HTTP_ADDR": LOOPBACK, **{f"GF_AUTH_{name}": value for name, value in closed.items()}}
@@ -359,7 +354,7 @@ def option(service: Service, name: str) -> str:
     return value
 
 
-def test_a_program_that_is_started_is_in_its_image(services: dict[str, Service]) -> None:
+def test_a_program_that_is_started_is_in_its_image(services: Services) -> None:
     image = (ROOT / "deploy" / "docker" / "pipelines.Dockerfile").read_text()
     assert "deploy/pipelines/*.py /opt/pipelines/" in image
     for version in VERSIONS:
