@@ -27,6 +27,7 @@ from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import CheckpointStore, Clock
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
+from twinstream.status.common import Verdict
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
@@ -126,6 +127,15 @@ class Bench:
         self.clock.advance(RETRY_STORE_SECONDS)
         worker.step()
         return self.status()
+
+    def finds(
+        self, verdict: Verdict, reason: str, worker: Worker | None = None, *, steps: int = 3
+    ) -> ComparisonStatus:
+        """Let a worker read on, which comes to a verdict, with this in its reason."""
+        status = self.run(worker, steps=steps)
+        assert status.verdict == verdict
+        assert reason in status.reason
+        return status
 
     def settled(self, worker: Worker | None = None) -> ComparisonStatus:
         """The status after two looks: the second knows that all was read."""
