@@ -1,72 +1,47 @@
 """The jars of Kafka and of Spark's Kafka connector, fetched by Maven once and kept in the clone.
 
-A set of jars lives in a folder named after the content of its pom, so that a changed pom is fetched anew and
-a folder that exists is complete: it is filled under another name and renamed at the end.
+A set of jars lives in a folder named after the content of its pom, so that a changed pom is fetched anew.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from deploy.embedded import prerequisites
+from deploy.embedded import once, prerequisites
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.processes import Process
 
 _HERE = Path(__file__).parent
-CACHE = _HERE.parent.parent / ".cache" / "jars"
-"""Inside the clone and outside of any run's data; git ignores it."""
+CACHE = once.CACHE / "jars"
 
 KAFKA = _HERE / "kafka.pom.xml"
 SPARK = _HERE / "spark.pom.xml"
 
 
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def ensure(pom: Path, *, cache: Path = CACHE, tell: Callable[[str], None] = _tell) -> list[Path]:
+def ensure(pom: Path, *, cache: Path = CACHE, tell: Callable[[str], None] = once.tell) -> list[Path]:
     """Return the jars that a pom asks for, fetching them first if this clone does not have them.
-
-    Two processes that ask at once are fine: the second waits for the first.
 
     Raises:
         EmbeddedError: Maven is missing or failed.
     """
     name = pom.name.removesuffix(".pom.xml")
     folder = cache / f"{name}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
-    if not folder.is_dir():
-        with _locked(cache / f"{name}.lock"):
-            if not folder.is_dir():
-                _fetch(pom, folder, lambda text: tell(f"jars of {name}: {text}"))
+    once.filled(folder, partial(_fetch, pom, lambda text: tell(f"jars of {name}: {text}")))
     return sorted(folder.glob("*.jar"))
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _fetch(pom: Path, folder: Path, tell: Callable[[str], None]) -> None:
+def _fetch(pom: Path, tell: Callable[[str], None], folder: Path) -> None:
     maven = prerequisites.ensure(prerequisites.MAVEN)
     prerequisites.ensure(prerequisites.JAVA)
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
     tell("asking Maven …")
-    output = f"-DoutputDirectory={unfinished}"
+    output = f"-DoutputDirectory={folder}"
     command = [maven, "-B", "-f", str(pom), "dependency:copy-dependencies", output]
-    _run_maven(command, folder.with_name(f"{folder.name}.log"), tell)
-    unfinished.rename(folder)
+    _run_maven(command, folder.with_suffix(".log"), tell)
     tell(f"{len(list(folder.glob('*.jar')))} ready")
 
 

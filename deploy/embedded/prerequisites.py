@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.embedded import once
 from deploy.embedded.errors import EmbeddedError
 
 OLDEST_JAVA = 17
 _INSTALL_SECONDS = 900
-_LOCK = Path(__file__).parents[2] / ".cache" / "apt.lock"
 
 
 @dataclass(frozen=True)
@@ -91,15 +89,13 @@ def ensure(wanted: Prerequisite) -> str:
 
 
 def _install(wanted: Prerequisite) -> None:
-    text = f"{wanted.name} is missing: installing the Debian package {wanted.package} …"
-    print(text, file=sys.stderr, flush=True)
-    _LOCK.parent.mkdir(exist_ok=True)
-    with _LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits here instead of failing at dpkg's own lock
-        if wanted.find():
-            return
-        _apt("update")
-        _apt("install", "--yes", "--no-install-recommends", wanted.package)
+    once.tell(f"{wanted.name} is missing: installing the Debian package {wanted.package} …")
+    with once.locked(
+        once.CACHE / "apt.lock"
+    ):  # a second run waits here instead of failing at dpkg's own lock
+        if not wanted.find():
+            _apt("update")
+            _apt("install", "--yes", "--no-install-recommends", wanted.package)
 
 
 def _apt(*arguments: str) -> None:
@@ -115,5 +111,5 @@ def _apt(*arguments: str) -> None:
         check=False,
     )
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise EmbeddedError(f"`{' '.join(command)}` failed with exit code {done.returncode}: {last}")
+        said = once.last_line(done.stderr)
+        raise EmbeddedError(f"`{' '.join(command)}` failed with exit code {done.returncode}: {said}")

@@ -1,8 +1,9 @@
-"""Programs of Debian that judge files of ours."""
+"""Programs of Debian that judge files of ours, and programs that stand in for them."""
 
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 from deploy.embedded import prerequisites
 from deploy.embedded.prerequisites import Prerequisite
@@ -20,3 +21,10 @@ def run(tool: Prerequisite, *arguments: str, text: str | None = None) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """Write a program into a folder."""
+    file = folder / name
+    file.write_text(text)
+    file.chmod(0o755)

@@ -20,6 +20,7 @@ from deploy.embedded.prerequisites import (
     PROMTOOL,
     Prerequisite,
 )
+from tests.support.tools import program
 
 JAVA_17 = "#!/bin/sh\necho 'openjdk version \"17.0.1\" 2021-10-19' >&2\n"
 JAVA_11 = "#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n"
@@ -33,12 +34,6 @@ mkdir -p "$folder" && echo jar >"$folder/thing-1.0.jar"
 echo "[INFO] Downloaded from central: somewhere/thing/1.0/thing-1.0.jar (3 kB at 9 kB/s)"
 """
 MAVEN_THAT_FAILS = "#!/bin/sh\necho '[ERROR] thing:1.0 was not found'\nexit 1\n"
-
-
-def program(folder: Path, name: str, text: str) -> None:
-    file = folder / name
-    file.write_text(text)
-    file.chmod(0o755)
 
 
 @pytest.fixture
@@ -103,15 +98,16 @@ def test_as_root_on_debian_the_package_is_installed(path: Path, monkeypatch: pyt
 
 
 @pytest.fixture
-def pom(tmp_path: Path) -> Path:
+def pom(path: Path, tmp_path: Path) -> Path:
+    """A pom, and the programs that fetch what it asks for."""
+    program(path, "java", JAVA_17)
+    program(path, "mvn", MAVEN_THAT_WORKS)
     file = tmp_path / "thing.pom.xml"
     file.write_text("<project/>")
     return file
 
 
 def test_jars_are_fetched_once_also_by_two_at_the_same_time(path: Path, pom: Path, tmp_path: Path) -> None:
-    program(path, "java", JAVA_17)
-    program(path, "mvn", MAVEN_THAT_WORKS)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: jars.ensure(pom, cache=tmp_path / "jars", tell=str), range(2)))
     assert [file.name for file in found[0]] == ["thing-1.0.jar"]
@@ -119,28 +115,21 @@ def test_jars_are_fetched_once_also_by_two_at_the_same_time(path: Path, pom: Pat
     assert (path / "runs").read_text() == "run\n"
 
 
-def test_progress_names_files_and_no_address(path: Path, pom: Path, tmp_path: Path) -> None:
-    program(path, "java", JAVA_17)
-    program(path, "mvn", MAVEN_THAT_WORKS)
+def test_progress_names_files_and_no_address_and_a_changed_pom_is_fetched_anew(
+    pom: Path, tmp_path: Path
+) -> None:
     told: list[str] = []
-    jars.ensure(pom, cache=tmp_path / "jars", tell=told.append)
+    before = jars.ensure(pom, cache=tmp_path / "jars", tell=told.append)
     assert told == [
         "jars of thing: asking Maven …",
         "jars of thing: fetched thing-1.0.jar",
         "jars of thing: 1 ready",
     ]
-
-
-def test_a_changed_pom_is_fetched_anew(path: Path, pom: Path, tmp_path: Path) -> None:
-    program(path, "java", JAVA_17)
-    program(path, "mvn", MAVEN_THAT_WORKS)
-    before = jars.ensure(pom, cache=tmp_path / "jars", tell=str)
     pom.write_text("<project><!-- changed --></project>")
     assert jars.ensure(pom, cache=tmp_path / "jars", tell=str) != before
 
 
 def test_a_failure_of_maven_says_what_maven_said(path: Path, pom: Path, tmp_path: Path) -> None:
-    program(path, "java", JAVA_17)
     program(path, "mvn", MAVEN_THAT_FAILS)
     with pytest.raises(
         EmbeddedError, match=r"Maven could not fetch the jars of .*thing\.pom\.xml: thing:1\.0 was not"

@@ -10,6 +10,7 @@ import pytest
 from deploy.embedded import gotools
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.gotools import GoTool
+from tests.support.tools import program
 
 THING = GoTool("thing", "example.org/thing/cmd", "v1.2.3", "cmd", ("main.a=1", "main.b=2"))
 
@@ -35,13 +36,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def go(folder: Path, text: str) -> None:
-    (folder / "go").write_text(text)
-    (folder / "go").chmod(0o755)
-
-
 def test_a_program_is_built_once_also_by_two_at_the_same_time(path: Path, tmp_path: Path) -> None:
-    go(path, GO_THAT_WORKS)
+    program(path, "go", GO_THAT_WORKS)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: gotools.ensure(THING, cache=tmp_path / "go", tell=str), range(2)))
     assert found == [tmp_path / "go" / "thing-v1.2.3" / "cmd"] * 2
@@ -52,14 +48,14 @@ def test_a_program_is_built_once_also_by_two_at_the_same_time(path: Path, tmp_pa
 
 
 def test_another_version_is_built_anew(path: Path, tmp_path: Path) -> None:
-    go(path, GO_THAT_WORKS)
+    program(path, "go", GO_THAT_WORKS)
     newer = GoTool("thing", THING.package, "v1.2.4", "cmd")
     found = {gotools.ensure(tool, cache=tmp_path / "go", tell=str) for tool in (THING, newer)}
     assert len(found) == 2
 
 
 def test_a_failure_says_what_go_said_and_leaves_nothing_to_be_found(path: Path, tmp_path: Path) -> None:
-    go(path, GO_THAT_FAILS)
+    program(path, "go", GO_THAT_FAILS)
     for _ in range(2):
         with pytest.raises(
             EmbeddedError, match=r"Go could not build thing v1\.2\.3: go: .* requires go >= 9\.9"
