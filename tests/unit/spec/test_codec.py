@@ -50,30 +50,6 @@ def test_a_bag_has_a_lane_for_each_value_and_a_sequence_has_one() -> None:
     assert len({codec("total").form(record).route for record in records}) == 1
 
 
-KEYS: list[tuple[bytes, bytes, bool]] = [
-    (b"1", b"1.0", True),
-    (b"1", b"10e-1", True),
-    (b"1", b'"1"', False),
-    (b"1", b"true", False),
-    (b"null", b'"null"', False),
-    (b"null", b"[]", False),
-    (b'"true"', b"true", False),
-    (b"1e21", b"1000000000000000000000", True),
-    (b"18446744073709551616", b"18446744073709551616.0", True),
-    (b"9007199254740993", b"9007199254740992", False),
-    (b'{"a":1,"b":2}', b'{"b":2.0,"a":1}', True),
-    (b"[1,2]", b"[2,1]", False),
-]
-
-
-@pytest.mark.parametrize("fields", ["k", "k, j", "o.k"])
-@pytest.mark.parametrize(("one", "other", "same"), KEYS)
-def test_keys_are_compared_as_values(fields: str, one: bytes, other: bytes, same: bool) -> None:
-    reader = codec(f"{{per_key: [{fields}]}}")
-    lanes = [reader.form(b'{"k":%s,"j":0,"o":{"k":%s}}' % (key, key)).route for key in (one, other)]
-    assert (lanes[0] == lanes[1]) is same
-
-
 @pytest.mark.parametrize("fields", ["k", "j, k", "o.k"])
 @pytest.mark.parametrize(
     "record", [b'{"j":1}', b'{"j":1,"o":{}}', b'{"j":1,"o":5}', b"[1]", b'"k"', b"5", b"null"]
@@ -89,37 +65,12 @@ def test_a_null_key_is_a_key() -> None:
     assert reader.form(b'{"k":null}').route == reader.form(b'{"k": null }').route
 
 
-# -- equality --------------------------------------------------------------------------------------------
-
-
-def test_ignored_fields_do_not_count() -> None:
-    reader = codec("total", "equality: {ignore: [t, meta.host]}")
-    assert equal(reader, b'{"a":1,"t":1,"meta":{"host":"x"}}', b'{"a":1,"meta":{"host":"y"}}')
-    assert equal(reader, b'{"a":1,"meta":{}}', b'{"a":1,"meta":{"host":"y"}}')
-    assert not equal(reader, b'{"a":1,"meta":{}}', b'{"a":1}')
-    assert not equal(reader, b'{"a":1}', b'{"a":2}')
-
-
-def test_only_named_fields_count() -> None:
-    reader = codec("total", "equality: {compare_only: [a, ad.id]}")
-    assert equal(reader, b'{"a":1,"ad":{"id":2,"x":3}}', b'{"a":1.0,"ad":{"id":2},"z":0}')
-    assert not equal(reader, b'{"a":1,"ad":{"id":2}}', b'{"a":1,"ad":{}}')
-    assert not equal(reader, b'{"a":null}', b"{}")
-
-
 # -- kinds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("record", "kind"),
-    [
-        (b'{"type":"ride","n":true}', "ride"),
-        (b'{"type":1.0,"n":true}', "ride"),
-        (b'{"type":null,"n":true}', "ride"),
-    ],
-)
-def test_a_kind_is_told_by_values_in_any_spelling(record: bytes, kind: str) -> None:
-    assert codec(more=KINDS).form(record).kind == kind
+@pytest.mark.parametrize("told", [b'"ride"', b"1.0", b"null"])
+def test_a_kind_is_told_by_values_in_any_spelling(told: bytes) -> None:
+    assert codec(more=KINDS).form(b'{"type":%b,"n":true}' % told).kind == "ride"
 
 
 @pytest.mark.parametrize(

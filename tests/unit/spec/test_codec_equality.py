@@ -32,17 +32,16 @@ def table(claim: str) -> list[tuple[str, str, str, bool]]:
     return [(rule, one, other, says == "equals") for rule, one, says, other in rows]
 
 
-LEFT_OUT, ARRAYS, NULLS = map(
-    table,
-    [
-        "only what is compared counts",
-        "arrays are compared as declared",
-        "null is absent where it is declared so",
-    ],
-)
+NULLS = table("null is absent where it is declared so")
+RULES = [
+    *table("only what is compared counts"),
+    *table("arrays are compared as declared"),
+    *NULLS,
+    *table("a tolerance is for two numbers"),
+]
 
 
-@pytest.mark.parametrize(("equality", "one", "other", "same"), [*LEFT_OUT, *ARRAYS, *NULLS])
+@pytest.mark.parametrize(("equality", "one", "other", "same"), RULES)
 def test_only_what_differs_by_the_declared_equality_counts(
     equality: str, one: str, other: str, same: bool
 ) -> None:
@@ -72,13 +71,6 @@ def test_numbers_are_rounded_to_the_nearest_multiple(
     assert equal(nested, f'{{"l":[{{"a":{one}}}]}}', f'{{"l":[{{"a":{other}}}]}}') is same
 
 
-def test_a_quantum_too_small_for_a_float_rounds_all_the_same() -> None:
-    reader = codec("{quantum: {a: '1e-500'}}")
-    assert equal(reader, '{"a":1.4e-500}', '{"a":1e-500}')
-    assert not equal(reader, '{"a":1.6e-500}', '{"a":1e-500}')
-    assert equal(reader, '{"a":0.1}', '{"a":0.1}')
-
-
 # -- tolerance -------------------------------------------------------------------------------------------
 
 NEAR = table("two numbers are close within the tolerance exactly")
@@ -97,37 +89,10 @@ def test_two_numbers_are_close_within_the_tolerance_exactly(
         assert reader.close(records[1].encode(), records[0].encode()) is same
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1", "true"),
-        ("1", '"1"'),
-        ("1", "null"),
-        ("[1]", "[1,2]"),
-        ("[1]", "1"),
-        ("1", "1e999999999"),
-        ('"a"', '"b"'),
-    ],
-)
-def test_a_tolerance_is_for_two_numbers(one: str, other: str) -> None:
-    assert not equal(codec("{tolerance: {a: {abs: 5}}}"), f'{{"a":{one}}}', f'{{"a":{other}}}')
+EXACT = table("the exact form keeps a tolerated number by its value")
 
 
-def test_a_tolerated_number_must_be_there() -> None:
-    assert not equal(codec("{tolerance: {a: {abs: 5}}}"), '{"a":0}', "{}")
-
-
-@pytest.mark.parametrize(
-    ("equality", "one", "other", "same"),
-    [
-        ("{tolerance: {a: {abs: 5}}}", '{"a":3,"b":1}', '{"b":1.0,"a":3.0}', True),
-        ("{tolerance: {a: {abs: 5}}}", '{"a":3}', '{"a":3.5}', False),
-        ("{tolerance: {a: {abs: 5}}}", '{"a":3,"b":1}', '{"a":3,"b":2}', False),
-        ("{tolerance: {a: {abs: 5}}, ignore: [t]}", '{"a":3,"t":1}', '{"a":3.0,"t":2}', True),
-        ("{tolerance: {a: {abs: 5}}, quantum: {q: 1}}", '{"a":3,"q":1}', '{"a":3,"q":1.2}', True),
-        ("{tolerance: {a: {abs: 5}}, absent_is_null: true}", '{"a":3,"b":null}', '{"a":3}', True),
-    ],
-)
+@pytest.mark.parametrize(("equality", "one", "other", "same"), EXACT)
 def test_the_exact_form_keeps_a_tolerated_number_by_its_value(
     equality: str, one: str, other: str, same: bool
 ) -> None:
@@ -147,6 +112,20 @@ def test_the_exact_form_tells_kinds_apart_that_are_not_compared_alike() -> None:
 def test_without_a_tolerance_nothing_is_asked_of_a_pair_and_no_form_is_more_exact() -> None:
     reader = codec("{quantum: {a: 1}}")
     assert (reader.close, reader.exact) == (None, None)
+
+
+# -- keys ------------------------------------------------------------------------------------------------
+
+KEYS = table("keys are compared as values")
+
+
+@pytest.mark.parametrize("fields", ["k", "k, j", "o.k"])
+@pytest.mark.parametrize(("_", "one", "other", "same"), KEYS)
+def test_keys_are_compared_as_values(fields: str, _: str, one: str, other: str, same: bool) -> None:
+    reader = codec("{}", order=f"{{per_key: [{fields}]}}")
+    records = (f'{{"k":{key},"j":0,"o":{{"k":{key}}}}}'.encode() for key in (one, other))
+    lanes = [reader.form(record).route for record in records]
+    assert (lanes[0] == lanes[1]) is same
 
 
 # -- absent_is_null --------------------------------------------------------------------------------------
