@@ -61,11 +61,25 @@ def test_a_record_of_any_format_has_a_form_and_its_twin_the_same(order: str) -> 
     assert codec.decode(record) == {"k": 1, "v": b"\x00"}
 
 
-@pytest.mark.parametrize("way", ["utf8", "bytes"])
-def test_a_record_without_structure_is_compared_as_it_is(way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "record", "value"),
+    [
+        ("utf8", b"", ""),
+        ("utf8", "\ufeffé😀\x00".encode(), "\ufeffé😀\x00"),
+        ("bytes", b"\x00\xff", b"\x00\xff"),
+    ],
+)
+def test_a_record_without_structure_is_compared_as_it_is(way: str, record: bytes, value: Any) -> None:
     codec = Codec(spec("unordered", f"decode: {{format: {way}}}"))
-    assert form(codec, b"a").route != form(codec, b"b").route
-    assert form(codec, b"a").route == codec.form(b"a").route
+    assert codec.decode(record) == value
+    assert form(codec, record).route != form(codec, b"b").route
+    assert form(codec, record).route == codec.form(record).route
+
+
+@pytest.mark.parametrize(("record", "place"), [(b"ab\xff", 2), (b"\xed\xa0\x80", 0)])
+def test_a_record_that_is_no_text_is_refused_with_the_place(record: bytes, place: int) -> None:
+    with pytest.raises(DecodeError, match=f"not UTF-8 at byte {place}"):
+        Codec(spec("unordered", "decode: {format: utf8}")).decode(record)
 
 
 def test_the_function_of_an_order_gets_values_whatever_they_are_written_in() -> None:

@@ -15,7 +15,7 @@ that does not help, batches are left alone for a while, longer each time.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
@@ -34,7 +34,7 @@ from twinstream.spec.codec.layout import (
     ignored_members,
 )
 from twinstream.spec.codec.record_reader import IGNORED, Way
-from twinstream.spec.codec.structs import NEW, Shape
+from twinstream.spec.codec.structs import Shape
 from twinstream.spec.decode.formats.jsontext import SHORT
 from twinstream.spec.file.model import Spec
 
@@ -67,10 +67,10 @@ class BatchReader:
     `ordering` are the members that the order reads, `dropped` those that equality leaves out.
     """
 
-    def __init__(self, kinds: Kinds, ordering: Iterable[str], dropped: Iterable[str], way: Way) -> None:
-        self._kinds, self._ordering, self._dropped = kinds, tuple(ordering), frozenset(dropped)
+    def __init__(self, kinds: Kinds, ordering: Iterable[str], dropped: Collection[str], way: Way) -> None:
+        self._kinds, self._ordering = kinds, tuple(ordering)
         self._route, self._twins, self._keeps = way.route, way.twins, way.keeps
-        self._shape: Shape | None = NEW
+        self._shape: Shape | None = Shape(dropped)
         self._pause = self._left_alone = 0
 
     def forms(self, records: Sequence[bytes | None]) -> Forms:
@@ -109,7 +109,7 @@ class BatchReader:
             text = b"\n".join(records) + b"\n"
             values = shape.every.decode_lines(text)
             written = _write_lines(values)
-            compared = [] if self._keeps else shape.compared(self._dropped).decode_lines(text)
+            compared = [] if self._keeps else shape.compared.decode_lines(text)
             contents = records if self._keeps else _write_lines(compared)[:-1].split(b"\n")
         except _FAILS:
             return None
@@ -117,7 +117,7 @@ class BatchReader:
             return None
         found = self._placed(shape, values, contents, records)
         bad = (*_lossy(text, written, len(records)), *(_deep(records) if shape.nested else ()))
-        for place in (*bad, *shape.unusual(compared, self._dropped)):
+        for place in (*bad, *shape.unusual(compared)):
             found[place] = None
         if self._twins is not None:
             kept = found if all(found) else list(filter(None, found))

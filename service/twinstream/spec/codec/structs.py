@@ -12,6 +12,7 @@ very large or small.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -36,16 +37,21 @@ JsonDecoder = msgspec.json.Decoder[Any]
 class Shape:
     """The members of records in their order; which may have a point, and which are `nested`.
 
-    `every` reads all of a record. `number` counts the shapes learned before this one.
+    `every` reads all of a record. `dropped` are members that are not compared. `number` counts the shapes
+    learned before this one.
     """
 
     def __init__(
-        self, names: Sequence[str], floats: Collection[str], nested: Collection[str], number: int
+        self,
+        dropped: Collection[str],
+        names: Sequence[str] = (),
+        floats: Collection[str] = (),
+        nested: Collection[str] = (),
+        number: int = 0,
     ) -> None:
+        self._dropped, self._number = dropped, number
         self._names, self._floats, self.nested = tuple(names), frozenset(floats), frozenset(nested)
-        self._number = number
         self._fields = {name: f"m{place}" for place, name in enumerate(names)}
-        self._compared: tuple[Collection[str], JsonDecoder] | None = None
         self.every = self._decoder({name: Any if name in nested else _SCALAR for name in names})
 
     def _decoder(self, types: Mapping[str, Any]) -> JsonDecoder:
@@ -55,22 +61,20 @@ class Shape:
             msgspec.defstruct("Record", fields, rename=rename, omit_defaults=True, gc=False)
         )
 
-    def compared(self, dropped: Collection[str]) -> JsonDecoder:
-        """A decoder of all but some members, in the order of their names."""
-        if self._compared is None or self._compared[0] is not dropped:
-            names = sorted(name for name in self._names if name not in dropped)
-            types = {name: _WRITTEN_NUMBER if name in self._floats else _WRITTEN for name in names}
-            self._compared = dropped, self._decoder(types)
-        return self._compared[1]
+    @cached_property
+    def compared(self) -> JsonDecoder:
+        """A decoder of all compared members, in the order of their names."""
+        names = sorted(name for name in self._names if name not in self._dropped)
+        return self._decoder({name: _WRITTEN_NUMBER if name in self._floats else _WRITTEN for name in names})
 
     def column(self, name: str, values: Sequence[Any]) -> list[Any]:
         """One member of each of some decoded values, `UNSET` where it is absent."""
         field = self._fields.get(name)
         return [UNSET] * len(values) if field is None else list(map(attrgetter(field), values))
 
-    def unusual(self, values: Sequence[Any], dropped: Collection[str]) -> Iterable[int]:
+    def unusual(self, values: Sequence[Any]) -> Iterable[int]:
         """The indexes of values read by `compared` that are not written in their canonical form."""
-        for name in self._floats.difference(dropped) if values else ():
+        for name in self._floats.difference(self._dropped) if values else ():
             for place, member in enumerate(self.column(name, values)):
                 if type(member) is float and (member.is_integer() or not 1e-3 <= abs(member) < 1e15):
                     yield place
@@ -86,10 +90,7 @@ class Shape:
             return self
         if len(names) > MEMBERS or self._number == SHAPES or any(map(_NEEDS_ESCAPING.intersection, names)):
             return None
-        return Shape(names, floats, nested, self._number + 1)
-
-
-NEW = Shape((), (), (), 0)
+        return Shape(self._dropped, names, floats, nested, self._number + 1)
 
 
 def _object(record: Any) -> dict[str, Any] | None:

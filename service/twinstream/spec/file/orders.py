@@ -281,12 +281,11 @@ def _form(value: Any) -> Any:
 
 def _formless(value: dict[Any, Any]) -> Exception:
     """An error that names the form probably meant by a mapping without the key of any form."""
-    for key in value:
-        near = nearest(key, _FORMS) if key not in {"inner", "copies"} else None
-        if near:
+    keys = [key for key in value if key not in {"inner", "copies"}]
+    for key in keys:
+        if near := nearest(key, _FORMS):
             return problem(f"is not an order; did you mean `{near}`?", key)
-    other = next((key for key in value if key not in {"inner", "copies"}), None)
-    return problem(f"is not an order; {_hint(None)}", other)
+    return problem(f"is not an order; {_hint(None)}", next(iter(keys), None))
 
 
 def _hint(near: str | None) -> str:

@@ -15,16 +15,11 @@ CURE = "take it out, or leave `keep` out"
 
 
 def keeping_laws(spec: Spec) -> Iterator[Breach]:
-    """The first declaration of a file that `keep: hashes` does not support."""
+    """Every declaration of a file that needs more than digests, with what it needs."""
     if spec.keep == "records":
         return
-    for at, what in _asked(spec):
+    for at, what in chain(_of_order(spec), _of_values(spec), _of_fields(spec)):
         yield Breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
-
-
-def _asked(spec: Spec) -> Iterator[tuple[Location, str]]:
-    """Every declaration that needs more than digests: its place, and what it needs."""
-    return chain(_of_order(spec), _of_values(spec), _of_times(spec), _of_fields(spec))
 
 
 def _of_order(spec: Spec) -> Iterator[tuple[Location, str]]:
@@ -45,9 +40,6 @@ def _of_values(spec: Spec) -> Iterator[tuple[Location, str]]:
         if rule.when.where or rule.when.fields:
             name = "where" if rule.when.where else "fields"
             yield ("known_differences", n, "when", name), "needs the values"
-
-
-def _of_times(spec: Spec) -> Iterator[tuple[Location, str]]:
     if spec.start.field is not None:
         yield ("start", "field"), "needs the time"
     for name in ("field", "window_end"):

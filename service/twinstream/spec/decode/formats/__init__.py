@@ -18,17 +18,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from twinstream.spec.decode.formats import jsontext, messagepack, plain
+from twinstream.errors import DecodeError
+from twinstream.spec.decode.formats import jsontext, messagepack
 from twinstream.spec.file.model import Decode
 
 Decoder = Callable[[bytes], Any]
 """Reads a record's value, which is not a tombstone. Raises DecodeError, and SourceError for the service."""
 
+
+def text(record: bytes) -> str:
+    """The text of a record without structure. Raises DecodeError if it is not UTF-8.
+
+    >>> text("é".encode())
+    'é'
+    """
+    try:
+        return record.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"not UTF-8 at byte {error.start}") from None
+
+
 _WITHOUT_SCHEMA: dict[str, Decoder] = {
     "json": jsontext.decode,
     "msgpack": messagepack.decode,
-    "utf8": plain.text,
-    "bytes": plain.raw,
+    "utf8": text,
+    "bytes": bytes,
 }
 
 
