@@ -36,19 +36,15 @@ def folder_with(folder: Path, schema: str = "{}", text: str = TOTAL + AVRO) -> P
     return folder / "ads.yaml"
 
 
-def test_a_schema_file_is_found_beside_the_comparison_file(
+def test_a_schema_file_is_found_beside_the_comparison_file_and_for_a_side_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder_with(tmp_path / "a")
+    folder_with(tmp_path / "b", text=TOTAL.replace("ads.reference}", f"ads.reference, {AVRO.strip()}}}"))
     monkeypatch.chdir(tmp_path)
     assert load("a/ads.yaml").decode.schema_file == str(tmp_path / "a" / "schemas" / "ride.avsc")
-
-
-def test_a_schema_file_of_a_side_is_found_as_well(tmp_path: Path) -> None:
-    sides = TOTAL.replace("ads.reference}", f"ads.reference, {AVRO.strip()}}}")
-    spec = load(folder_with(tmp_path / "a", text=sides))
-    assert spec.decode_of(Side.LEFT).schema_file == str(tmp_path / "a" / "schemas" / "ride.avsc")
-    assert spec.decode_of(Side.RIGHT).schema_file is None
+    files = [load("b/ads.yaml").decode_of(side).schema_file for side in Side]
+    assert files == [str(tmp_path / "b" / "schemas" / "ride.avsc"), None]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from twinstream.errors import DecodeError
@@ -17,28 +19,22 @@ def test_what_is_put_in_comes_out(
     assert [tuple(header) for header in parts.headers] == list(headers)
 
 
-def test_the_outside_has_the_names_of_comparison_files() -> None:
-    parts = opened(envelope(b"{}", b"k", [("a", b"1"), ("b", None), ("c", b"\xff")], 5, 2))
-    assert outside([("$headers", "a"), ("$headers", "b"), ("$headers", "d")])(parts) == {
-        "$key": "k",
-        "$timestamp": 5,
-        "$partition": 2,
-        "$headers": {"a": "1", "b": None},
-    }
+HEADERS = [("a", b"1"), ("b", None), ("c", b"\xff"), ("a", b"2")]
 
 
-def test_the_last_header_of_a_name_counts() -> None:
-    parts = opened(envelope(b"{}", None, [("a", b"1"), ("a", b"2")], 0, 0))
-    assert outside([("$headers", "a")])(parts) == {
-        "$key": None,
-        "$timestamp": 0,
-        "$partition": 0,
-        "$headers": {"a": "2"},
-    }
-
-
-def test_a_record_without_a_timestamp_lacks_one() -> None:
-    assert "$timestamp" not in outside([])(opened(envelope(b"{}", None, [], -1, 0)))
+@pytest.mark.parametrize(
+    ("key", "named", "stamp", "outer"),
+    [
+        (b"k", "abd", 5, {"$key": "k", "$timestamp": 5, "$headers": {"a": "2", "b": None}}),
+        (None, "", 0, {"$key": None, "$timestamp": 0, "$headers": {}}),
+        (b"a\xff", "", -1, {"$key": b"a\xff", "$headers": {}}),
+    ],
+)
+def test_the_outside_has_the_names_of_comparison_files_and_only_named_headers_the_last_of_a_name(
+    key: bytes | None, named: str, stamp: int, outer: dict[str, Any]
+) -> None:
+    parts = opened(envelope(b"{}", key, HEADERS, stamp, 2))
+    assert outside([("$headers", name) for name in named])(parts) == {**outer, "$partition": 2}
 
 
 def test_a_key_or_a_named_header_that_is_no_text_is_refused() -> None:
@@ -46,8 +42,3 @@ def test_a_key_or_a_named_header_that_is_no_text_is_refused() -> None:
         outside([("$key",)])(opened(envelope(b"{}", b"a\xff", [], 0, 0)))
     with pytest.raises(DecodeError, match="the header `h` of the record is not UTF-8 at byte 0"):
         outside([("$headers", "h")])(opened(envelope(b"{}", None, [("h", b"\xff")], 0, 0)))
-
-
-def test_what_is_not_named_may_be_any_bytes() -> None:
-    parts = opened(envelope(b"{}", b"a\xff", [("h", b"\xff")], 0, 0))
-    assert outside([])(parts) == {"$key": b"a\xff", "$timestamp": 0, "$partition": 0, "$headers": {}}

@@ -162,35 +162,29 @@ def test_extensions_have_the_names_that_proto_gives_them(tmp_path: Path) -> None
     assert decoder(tmp_path, old, name="ads.Base")(b"\xa0\x06\x07") == {"[ads.extra]": 7}
 
 
-def test_a_message_that_is_not_in_the_set_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(
-        SpecError, match=r"`ads.Click` is not in .*; its messages are `ads.Place`, `ads.View`$"
-    ):
-        decoder(tmp_path, FILE, name="ads.Click")
+NOT_THERE = r"`ads.Click` is not in .*; its messages are `ads.Place`, `ads.View`$"
+WITHOUT_IMPORT = descriptor_set(file("b.proto", imports=("a.proto",)))
 
 
-def test_a_source_file_is_refused_with_the_command_that_compiles_it(tmp_path: Path) -> None:
-    path = tmp_path / "view.proto"
-    path.write_text('syntax = "proto3";')
-    with pytest.raises(SpecError, match=r"`protoc --include_imports -o view\.desc view\.proto`"):
-        from_descriptors(path, "ads.View")
-
-
-@pytest.mark.parametrize("content", [b"{", b"\xff\xff"])
-def test_a_file_that_is_no_descriptor_set_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "view.desc"
-    path.write_bytes(content)
-    with pytest.raises(SpecError, match=r"`decode\.schema_file`: is no descriptor set of protoc"):
-        from_descriptors(path, "ads.View")
-
-
-def test_an_import_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        SpecError, match=r"imports a\.proto, which is not in it \(protoc has --include_imports\)"
-    ):
-        decoder(tmp_path, file("b.proto", imports=("a.proto",)))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"`decode\.schema_file`: cannot be read: No such file"):
-        from_descriptors(tmp_path / "nowhere.desc", "ads.View")
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("view.desc", descriptor_set(FILE), NOT_THERE),
+        ("view.desc", b"{", r"`decode\.schema_file`: is no descriptor set of protoc"),
+        ("view.desc", b"\xff\xff", r"`decode\.schema_file`: is no descriptor set of protoc"),
+        (
+            "view.desc",
+            WITHOUT_IMPORT,
+            r"imports a\.proto, which is not in it \(protoc has --include_imports\)",
+        ),
+        ("view.proto", b'syntax = "proto3";', r"`protoc --include_imports -o view\.desc view\.proto`"),
+        ("view.desc", None, r"`decode\.schema_file`: cannot be read: No such file"),
+    ],
+)
+def test_a_file_without_the_message_is_refused_in_a_sentence(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(SpecError, match=said):
+        from_descriptors(tmp_path / name, "ads.Click")
