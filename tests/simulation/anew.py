@@ -22,8 +22,8 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.start import Start
+from twinstream.spec.load import begun_at
 
 Asked = dict[str, Any] | Literal["now"] | None
 Sides = tuple[list[Row], list[Row]]

@@ -34,8 +34,7 @@ from twinstream.calibration.evidence import (
 from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
 from twinstream.calibration.spread import CHANCE, Keys, confined, examined
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.field_diff import differences
-from twinstream.spec.codec.reduction import number_of, without_nulls
+from twinstream.spec.codec.reduction import differences, number_of, without_nulls
 from twinstream.spec.file.paths import ABSENT, Path
 
 ValuePairs = Sequence[tuple[Any, Any]]

@@ -35,8 +35,7 @@ from twinstream.calibration.evidence import (
 )
 from twinstream.core.pairing.alignment import copies
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.field_diff import differences
-from twinstream.spec.codec.reduction import without_nulls
+from twinstream.spec.codec.reduction import differences, without_nulls
 from twinstream.spec.file.paths import Path, parse_path
 
 NEARLY = 0.9

@@ -21,7 +21,7 @@ from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
-from twinstream.spec.codec.field_diff import differences
+from twinstream.spec.codec.reduction import differences
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, path_text, read
 from twinstream.spec.lint.relations import scope_fields

@@ -21,6 +21,7 @@ from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
 from twinstream.spec.file.source import SourceText, file_bytes, read_source
+from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
 
@@ -45,6 +46,18 @@ def load(file: str | FilePath) -> Spec:
 def loads(text: str, file: str = "<spec>") -> Spec:
     """Like `load`, for the text of a file; its paths stay as they are. `file` is the name in messages."""
     return _checked(read_source(text, file))
+
+
+def begun_at(spec: Spec, start: Start) -> Spec:
+    """The same comparison with this start. Raises SpecError where the file does not allow it."""
+    declared = {name: getattr(spec, name) for name in Spec.model_fields}
+    begun = Spec.model_validate({**declared, "start": start})
+    for breach in breaches(begun):
+        raise SpecError("the start", None, breach.key, breach.problem)
+    if begun.whole != spec.whole or begun.reads_marks != spec.reads_marks:
+        problem = "needs more of each record than is read for the comparison file: name this start there"
+        raise SpecError("the start", None, "start", problem)
+    return begun
 
 
 def members_of(spec: Spec) -> dict[str, Any]:

@@ -26,10 +26,10 @@ from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.ports import Clock, Positions, Source
-from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.lint.sharding import refusal, unfit
+from twinstream.spec.load import begun_at
 from twinstream.starting.start import Unsafe, positions_of
 from twinstream.status.comparison import Ended, Reset, ResetRequest
 

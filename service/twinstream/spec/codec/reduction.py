@@ -9,6 +9,8 @@ The rules are applied in this order; each sees the result of those before it:
    is asked of the pair (`close`): closeness is not transitive, so no single form can tell it.
 5. `unordered`, `sets`: an array is sorted by the canonical forms of its elements; a set drops repeats.
 
+`differences` tells where two reduced values differ.
+
 Rules of this file:
 
 - A path names members of objects. An array on the way is passed through: the rule holds in each element, and
@@ -308,3 +310,16 @@ def _closer(one: Any, other: Any, path: Path, by: Margin) -> Any:
     if type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
         return {**other, path[0]: _closer(one[path[0]], other[path[0]], path[1:], by)}
     return other
+
+
+def differences(left: Any, right: Any, at: Path = ()) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """The paths at which two values differ, with both members; `ABSENT` where one has none.
+
+    >>> list(differences({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}}))
+    [(('b', 'c'), (2, 3))]
+    """
+    if isinstance(left, dict) and isinstance(right, dict):
+        for name in sorted({*left, *right}):
+            yield from differences(left.get(name, ABSENT), right.get(name, ABSENT), (*at, name))
+    elif left is ABSENT or right is ABSENT or canonical_value(left) != canonical_value(right):
+        yield at, (left, right)

@@ -11,7 +11,7 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.core.events import FORM, RECORD
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.field_diff import differences
+from twinstream.spec.codec.reduction import differences
 from twinstream.spec.codec.routes import condition
 from twinstream.spec.file.known_differences import KnownDifference as Declared
 from twinstream.spec.file.model import Spec
