@@ -10,7 +10,6 @@ import pytest
 
 from twinstream.core.clocks.event_time import EventTime
 from twinstream.core.overdue.points import Input
-from twinstream.errors import SpecError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.clocks import clock_of, milliseconds
 from twinstream.spec.compile.compile import rules_of
@@ -98,8 +97,3 @@ def test_the_digest_is_of_what_the_clock_uses() -> None:
     said = HEAD + "control: said\noverdue: {clock: input"
     found = {digest(loads(said + more)) for more in ("}", ", unit: s}", ", window_end: end}")}
     assert len(found) == 3
-
-
-def test_control_records_need_two_names() -> None:
-    with pytest.raises(SpecError, match="is that of the reference, too: control records of `said` are told"):
-        loads(HEAD.replace('"2"', '"1"') + "control: said\n")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.support.streams import spec
-from twinstream.errors import DecodeError
 from twinstream.spec.codec import codec as module
 from twinstream.spec.codec.codec import IGNORED, Codec, RefusedRecord
 
@@ -143,25 +142,6 @@ def test_the_memory_for_twins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     reader = codec()
     reader.forms([b"%d" % number for number in range(10)])
     assert len(reader._twins) <= 3
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1"),
-        (b'\xef\xbb\xbf{"a":1}', "not JSON: it begins with a byte order mark"),
-        (b"\xff", "not UTF-8 at byte 0"),
-        (b"NaN", "NaN is not a JSON number"),
-        (b'{"a":1,"a":2}', "a member stands twice in one object"),
-        (b'"\\ud800"', "a text holds half of a surrogate pair"),
-        (b"[" * 129 + b"]" * 129, "nested deeper than 128"),
-        (b"1e9999999999999999999", "the exponent of a number is out of range"),
-    ],
-)
-def test_what_is_no_value_is_refused_with_the_reason(record: bytes, message: str) -> None:
-    with pytest.raises(DecodeError) as caught:
-        codec().form(record)
-    assert str(caught.value) == message
 
 
 # -- identity and scope ----------------------------------------------------------------------------------

@@ -76,12 +76,6 @@ def test_a_record_without_structure_is_compared_as_it_is(way: str, record: bytes
     assert form(codec, record).route == codec.form(record).route
 
 
-@pytest.mark.parametrize(("record", "place"), [(b"ab\xff", 2), (b"\xed\xa0\x80", 0)])
-def test_a_record_that_is_no_text_is_refused_with_the_place(record: bytes, place: int) -> None:
-    with pytest.raises(DecodeError, match=f"not UTF-8 at byte {place}"):
-        Codec(spec("unordered", "decode: {format: utf8}")).decode(record)
-
-
 def test_the_function_of_an_order_gets_values_whatever_they_are_written_in() -> None:
     order = "{callable: 'tests.unit.spec.test_callables:same_key'}"
     codec = Codec(spec(order, "decode: {format: msgpack}"))

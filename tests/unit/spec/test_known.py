@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
-from twinstream.errors import SpecError
 from twinstream.spec.load import digest
 
 DAY_MS = 86_400_000
@@ -123,19 +122,6 @@ def test_what_faces_an_end_is_in_dispute_until_both_have_ended() -> None:
     assert not driver.comparison.in_dispute
     assert not driver.comparison.diverged
     assert driver.comparison.accounts[LEFT].explained == 1
-
-
-TOLERANCE = "equality: {tolerance: {price: {abs: 1}}}\nidentity: [k]\n"
-PER_KIND = "kinds: {ride: {}}\nequality: {per_kind: {ride: {tolerance: {price: {abs: 1}}}}}\nidentity: [k]\n"
-
-
-@pytest.mark.parametrize("more", [TOLERANCE, PER_KIND])
-def test_copies_are_not_told_within_a_tolerance(more: str) -> None:
-    rule = RULE.format(kinds="[extra, duplicate]", more="", expires="2100-01-01", ceiling="{count: 1}")
-    rules = f"known_differences: [{{id: K-1, {rule}}}]\n"
-    with pytest.raises(SpecError, match=r"known_differences.0.when.divergences.* beside a `tolerance`"):
-        spec("{per_key: [k]}", more + rules)
-    assert spec("{per_key: [k]}", more + rules.replace(", duplicate", ""))
 
 
 def test_only_a_rule_that_names_copies_has_them_told_and_its_horizon_counts() -> None:

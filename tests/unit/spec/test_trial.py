@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.cli.commands.serve import with_trials
-from twinstream.errors import SettingsError, SpecError
+from twinstream.errors import SettingsError
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, loads
 from twinstream.spec.trial import as_trial, changes, refusal, tried_beside
@@ -38,11 +38,6 @@ def test_a_changed_file_is_a_comparison_of_its_own_behind_the_one_of_its_name() 
     assert names == ["orders", "orders~trial", "other"]
     assert [tried_beside(name) for name in names] == [None, "orders", None]
     assert digest(as_trial(file())) != digest(file())
-
-
-def test_no_file_can_have_the_name_of_a_trial() -> None:
-    with pytest.raises(SpecError, match="`name`: must be a DNS label"):
-        file(("name: orders", "name: orders~trial"))
 
 
 def test_the_changes_are_keys_of_the_file_in_its_order() -> None:

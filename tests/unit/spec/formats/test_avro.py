@@ -132,22 +132,6 @@ def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "not a datum of its Avro schema: "),
-        (b"\x02", "not a datum of its Avro schema: "),
-        (b"\x02\x04a", "not a datum of its Avro schema: "),
-        (b"\x02\x02\xff", "not a datum of its Avro schema: a text of it is not UTF-8"),
-        (b"\x02\x02aX", "not a datum of its Avro schema: more bytes follow it"),
-        (b"\x02\x01", "not a datum of its Avro schema: "),
-    ],
-)
-def test_what_is_no_datum_is_refused_with_the_reason(tmp_path: Path, data: bytes, message: str) -> None:
-    with pytest.raises(DecodeError, match=message):
-        decoder(tmp_path, record(("a", "long"), ("b", "string")))(data)
-
-
-@pytest.mark.parametrize(
     ("schema", "message"),
     [
         (BROKEN[0], "is no Avro schema: it is not JSON"),
