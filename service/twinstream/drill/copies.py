@@ -9,7 +9,7 @@ a drill tests whether a difference is noticed, not whether there is one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import accumulate, chain, zip_longest
 from typing import NamedTuple
@@ -27,11 +27,14 @@ LEAST_EVENTS = 20
 """With fewer there is nothing before the difference, and too little after it to show it."""
 
 
+Records = Sequence[DrillRecord]
+
+
 class CopiedPair(NamedTuple):
     """The records of both copies by side, in the order in which they are written."""
 
-    reference: Sequence[DrillRecord]
-    candidate: Sequence[DrillRecord]
+    reference: Records
+    candidate: Records
 
 
 class CopiedStretch(NamedTuple):
@@ -111,11 +114,7 @@ def _in_both(reading: CopyReader, read: CopiedPair) -> CopiedPair:
 
 
 def _latest(
-    reading: CopyReader,
-    records: Sequence[DrillRecord],
-    side: Side,
-    letters: Sequence[bytes | None],
-    common: Mapping[bytes, int],
+    reading: CopyReader, records: Records, side: Side, letters: Sequence[bytes | None], common: Counter[bytes]
 ) -> list[DrillRecord]:
     """The events that both sides have, the latest of equal ones; and the records left out by rule."""
     left, kept = Counter(common), []
@@ -171,7 +170,7 @@ def _why_not(spec: Spec, pair: CopiedPair, of: int) -> str | None:
     return None if answer["verdict"] == "EQUIVALENT" else f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
 
 
-def placed(records: Sequence[DrillRecord]) -> list[tuple[int, int]]:
+def placed(records: Records) -> list[tuple[int, int]]:
     """The partition and the offset of each record in a topic that holds nothing else."""
     ends: Counter[int] = Counter()
     places = []
@@ -188,7 +187,7 @@ def lines_of(spec: Spec, pair: CopiedPair) -> list[Line]:
     return [line._replace(position=position) for position, line in enumerate(turns, 1)]
 
 
-def _lines(spec: Spec, side: Side, records: Sequence[DrillRecord]) -> Iterator[Line]:
+def _lines(spec: Spec, side: Side, records: Records) -> Iterator[Line]:
     for record, (partition, offset) in zip(records, placed(records), strict=True):
         held, at = record.held(spec), f"{spec.version_of(side).topic}/{partition}"
         yield Line(

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 
 from twinstream.core.events import Form, Side, alike
 from twinstream.core.order import dependent, ordered_class
-from twinstream.drill.copies import CopiedPair, CopyReader, lines_of, placed
+from twinstream.drill.copies import CopiedPair, CopyReader, Records, lines_of, placed
 from twinstream.drill.editing import changed, check_writable, fields_of
 from twinstream.errors import DecodeError, InputError, RelationError, SettingsError
 from twinstream.offline.check import Check
@@ -109,12 +109,12 @@ def plan(
     Complexity: at most `TRIED_EVENTS` * `TRIED_FIELDS` comparisons of the pair; one if the first plan is
     accepted.
     """
-    planter = _Planter(spec, pair, identifier, field)
+    planter = _Planter(spec, pair, kind, identifier, field)
     if kind == "stall":
         return planter.stalled()
     fit: list[PlantedDifference] = []
     why: list[Unfit] = []
-    for attempt in planter.attempts(kind):
+    for attempt in planter.attempts():
         try:
             fit.append(_judged(spec, attempt()))
         except Unfit as unfit:
@@ -123,7 +123,7 @@ def plan(
         if fit[-1].closed or len(fit) == FIT_ENOUGH:
             break
     if not fit:
-        raise SettingsError(planter.refusal(kind, why))
+        raise SettingsError(planter.refusal(why))
     return max(fit, key=lambda found: (found.proven, found.closed))
 
 
@@ -152,8 +152,10 @@ def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
 class _Planter:
     """Makes plans: it chooses the events to try, and changes them."""
 
-    def __init__(self, spec: Spec, pair: CopiedPair, identifier: str, field: str | None) -> None:
-        self._spec, self._pair, self._field = spec, pair, field
+    def __init__(
+        self, spec: Spec, pair: CopiedPair, kind: PlantedKind, identifier: str, field: str | None
+    ) -> None:
+        self._spec, self._pair, self._kind, self._field = spec, pair, kind, field
         self._mark = (HEADER, identifier.encode())
         self._reading = CopyReader(spec)
         self._forms = [self._reading.form(record, Side.RIGHT) for record in pair.candidate]
@@ -178,7 +180,7 @@ class _Planter:
             ranks.append((is_barrier, alike[form.content] > 1, -followers, place))
         return [place for *_, place in sorted(ranks)]
 
-    def attempts(self, kind: PlantedKind) -> Iterator[Attempt]:
+    def attempts(self) -> Iterator[Attempt]:
         """The possible plans, the best first."""
         ways: Mapping[str, Callable[[int], list[Attempt]]] = {
             "drop": self._drops,
@@ -186,20 +188,20 @@ class _Planter:
             "reorder": self._reorders,
             "field": self._changes,
         }
-        if kind == "field":
+        if self._kind == "field":
             check_writable(self._spec.decode_of(Side.RIGHT))
-        fit = filter(None, map(ways[kind], self._places()))
+        fit = filter(None, map(ways[self._kind], self._places()))
         return chain.from_iterable(islice(fit, TRIED_EVENTS))
 
     # -- changing them -------------------------------------------------------------------------------------
 
     def _drops(self, place: int) -> list[Attempt]:
-        return [partial(self._plan, "drop", self._with(place), (), place, "was left out")]
+        return [partial(self._plan, self._with(place), (), place, "was left out")]
 
     def _duplicates(self, place: int) -> list[Attempt]:
         record = self._pair.candidate[place]
         twice = self._with(place, record, self._marked(record))
-        return [partial(self._plan, "duplicate", twice, (place + 1,), place, "was written twice")]
+        return [partial(self._plan, twice, (place + 1,), place, "was written twice")]
 
     def _reorders(self, place: int) -> list[Attempt]:
         behind = self._dependent_behind(place)
@@ -208,7 +210,7 @@ class _Planter:
         other, moved = self._pair.candidate[behind], self._with(place)
         moved.insert(behind, self._marked(self._pair.candidate[place]))
         text = f"was written behind the event of offset {other.offset}, with which it must not change places"
-        return [partial(self._plan, "reorder", moved, (behind,), place, text, [other])]
+        return [partial(self._plan, moved, (behind,), place, text, other)]
 
     def _dependent_behind(self, place: int) -> int | None:
         """The next event of its partition that depends on this one, if it is a different event."""
@@ -256,7 +258,7 @@ class _Planter:
                 f"`{name}` is not compared, or not so closely (`equality` in the comparison file)"
             )
         what = f"got another {name}" if path else "got another value"
-        return self._plan("field", self._with(place, other), (place,), place, what)
+        return self._plan(self._with(place, other), (place,), place, what)
 
     def _routed(self, form: Form) -> bool:
         """Whether the route is more than the event itself, which is a lane of its own in a bag."""
@@ -270,23 +272,17 @@ class _Planter:
     def stalled(self) -> PlantedDifference:
         """The candidate falls silent after the first half."""
         first, text = self._pair.candidate[: self._half], "was the last one before the candidate fell silent"
-        return replace(self._plan("stall", first, (), self._half - 1, text), proven=True)
+        return replace(self._plan(first, (), self._half - 1, text), proven=True)
 
     def _plan(
-        self,
-        kind: PlantedKind,
-        candidate: Sequence[DrillRecord],
-        marked: tuple[int, ...],
-        place: int,
-        text: str,
-        others: Sequence[DrillRecord] = (),
+        self, candidate: Records, marked: tuple[int, ...], place: int, text: str, *others: DrillRecord
     ) -> PlantedDifference:
         origin = self._pair.candidate[place]
         records = [origin, *others, *(candidate[one] for one in marked)]
         touched = frozenset(filter(None, (self._reading.letter(one, Side.RIGHT) for one in records)))
         at = marked[0] if marked else min(place, len(candidate) - 1)
         pair = CopiedPair(self._pair.reference, candidate)
-        return PlantedDifference(kind, pair, self._before, at, marked, origin, text, touched)
+        return PlantedDifference(self._kind, pair, self._before, at, marked, origin, text, touched)
 
     def _with(self, place: int, *records: DrillRecord) -> list[DrillRecord]:
         """The copy of the candidate with some records in the place of one."""
@@ -297,15 +293,15 @@ class _Planter:
 
     # -- refusals ------------------------------------------------------------------------------------------
 
-    def refusal(self, kind: PlantedKind, why: Sequence[Unfit]) -> str:
+    def refusal(self, why: Sequence[Unfit]) -> str:
         """Why nothing could be planted, as a sentence."""
-        if kind == "reorder" and not why:
+        if self._kind == "reorder" and not why:
             return self._no_order()
-        if kind == "field" and all(isinstance(one, NotCompared) for one in why):
+        if self._kind == "field" and all(isinstance(one, NotCompared) for one in why):
             return self._no_field(why)
         reason = Counter(map(str, why)).most_common(1)
         told = reason[0][0] if reason else "there is no event in the second half of the copy"
-        return f"a difference of the kind {kind} cannot be planted into {self._spec.name}: {told}"
+        return f"a difference of the kind {self._kind} cannot be planted into {self._spec.name}: {told}"
 
     def _no_order(self) -> str:
         if not any(form is not None and self._routed(form) for form in self._forms):

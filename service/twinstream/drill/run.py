@@ -143,9 +143,10 @@ class Drill:
             topics.write(shadow.before(names, copies, planted))
             if self._before(service, planted):
                 tail = shadow.behind(self._spec, names, copies, planted)
-                at = topics.write(tail.first, tail.mark)
-                self._tell("planted", str(self.report.told["planted"]["text"]))
-                self._watch(service, planted, expectation, at, lambda: topics.write(tail.rest), tail)
+                events = len(planted.pair.reference), len(planted.pair.candidate)
+                about = planted.about(self._spec)
+                wanted = WantedSignal(expectation, events, about, planted.closed, *self._alarm.asked)
+                self._watch(service, topics, wanted, tail)
         return self.report
 
     # -- beforehand ----------------------------------------------------------------------------------------
@@ -234,25 +235,19 @@ class Drill:
             time.sleep(POLL_SECONDS)
 
     def _watch(
-        self,
-        service: ShadowService,
-        planted: PlantedDifference,
-        expectation: ExpectedSign,
-        at: float,
-        write_rest: Callable[[], float],
-        tail: shadow.Behind,
+        self, service: ShadowService, topics: DrillTopics, wanted: WantedSignal, tail: shadow.Behind
     ) -> None:
-        events = (len(planted.pair.reference), len(planted.pair.candidate))
-        about = planted.about(self._spec)
-        wanted = WantedSignal(expectation, events, about, planted.closed, *self._alarm.asked)
+        """Write the difference and what follows it, and see what comes of it."""
+        at = topics.write(tail.first, tail.mark)
+        self._tell("planted", str(self.report.told["planted"]["text"]))
         course = AlarmPath(signals.signals(wanted))
         deadline, waits = at + self._limit, bool(tail.rest)
         wrong, look = None, None
         while course.awaited and wrong is None and time.monotonic() < deadline:
-            look = self._look(service, expectation)
+            look = self._look(service, wanted.expectation)
             wrong = signals.unexpected(look, wanted)
             if waits and signals.read(look, tail.events):
-                write_rest()
+                topics.write(tail.rest)
                 waits = False
             for seen in course.look(round(time.monotonic() - at, 3), look):
                 self._tell(f"+{seen.seconds:.2f} s", f"{seen.name}: {seen.text}")
