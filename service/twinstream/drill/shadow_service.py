@@ -1,7 +1,6 @@
 """Runs the service of a drill: a process that serves one comparison with the code that serves all.
 
-It ends with the drill, however that ends: it watches a pipe that the drill holds open, and stops as at
-SIGTERM when the pipe is closed. Its log goes to a file.
+It ends with the drill, however that ends: the kernel sends it SIGTERM. Its log goes to a file.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import multiprocessing
 import os
 import signal
 import ssl
-import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -23,12 +20,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from twinstream.drill.signals import MetricSamples
 from twinstream.errors import SettingsError, SourceError, TwinstreamError
+from twinstream.processes.supervisor import die_with_parent
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
-POLL_SECONDS = 0.05
 TIMEOUT_SECONDS = 5.0
 _PREFIX = "twinstream_"
 _LABELS = ("verdict", "state", "kind", "side")
@@ -49,7 +46,6 @@ class ShadowService:
         self._process.start()
         theirs.close()
         self._http = httpx.Client(
-            timeout=TIMEOUT_SECONDS,
             trust_env=False,
             verify=_trusting(settings),
             headers={} if token is None else {"Authorization": f"Bearer {token}"},
@@ -58,7 +54,7 @@ class ShadowService:
     def __enter__(self) -> ShadowService:
         try:
             self.address = self._told()
-            self._wait()
+            self._get("/healthz", START_SECONDS)  # It listens already, and answers as soon as it serves.
         except BaseException:
             self.__exit__()
             raise
@@ -76,19 +72,6 @@ class ShadowService:
             pass
         raise SourceError(f"the drill's own service did not come to serve: {self._last_words()}")
 
-    def _wait(self) -> None:
-        """Return when it answers: it prints its address a moment earlier."""
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self._get("/healthz")
-            except SourceError:
-                if time.monotonic() > deadline or not self._process.is_alive():
-                    raise
-                time.sleep(POLL_SECONDS)
-            else:
-                return
-
     def _last_words(self) -> str:
         with suppress(OSError, IndexError):
             return self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1]
@@ -97,6 +80,7 @@ class ShadowService:
     def __exit__(self, *_: object) -> None:
         self._pipe.close()
         self._http.close()
+        self._process.terminate()
         self._process.join(STOP_SECONDS)
         if self._process.is_alive():
             self._process.kill()
@@ -116,9 +100,9 @@ class ShadowService:
                     found[sample.name.removeprefix(_PREFIX), label] = sample.value
         return found
 
-    def _get(self, path: str) -> bytes:
+    def _get(self, path: str, timeout_seconds: float = TIMEOUT_SECONDS) -> bytes:
         try:
-            answer = self._http.get(f"{self.address}{path}")
+            answer = self._http.get(f"{self.address}{path}", timeout=timeout_seconds)
         except httpx.HTTPError as error:
             said = "" if self._process.is_alive() else f"; it ended: {self._last_words()}"
             raise SourceError(f"the drill's own service does not answer: {error}{said}") from None
@@ -143,10 +127,10 @@ def _trusting(settings: Settings) -> ssl.SSLContext | bool:
 def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
     from twinstream import bootstrap
 
+    die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this at its end.
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 2)
-    Thread(target=_stop_with_drill, args=(pipe,), daemon=True).start()
 
     def tell(text: str, kind: str = "serves") -> None:
         with suppress(OSError):
@@ -156,10 +140,3 @@ def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
         bootstrap.serve(settings, [spec], tell)
     except TwinstreamError as error:
         tell(str(error), "refused")
-
-
-def _stop_with_drill(pipe: Connection) -> None:
-    """Wait for the end of the pipe, to which nobody writes."""
-    with suppress(EOFError, OSError):
-        pipe.recv()
-    os.kill(os.getpid(), signal.SIGTERM)

@@ -174,12 +174,12 @@ class MatcherProcess:
         await self._reap()
 
 
-def die_with_parent() -> None:
-    """Make the kernel kill this process when the service is gone, however it ended.
+def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
+    """Make the kernel end this process by a signal when its parent is gone, however that ended.
 
-    The service may have ended before this call: a process takes time to start.
+    The parent may have ended before this call: a process takes time to start.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by)
     parent = multiprocessing.parent_process()
     if parent is not None and os.getppid() != parent.pid:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), by)
