@@ -299,24 +299,15 @@ def _differing(twins: Iterable[_Twins]) -> int:
 
 
 def _aligned(one: list[Any], other: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The elements of two arrays, paired by the fields whose values are the same in both."""
-    left, right = ([dict(scalars(item)) for item in array] for array in (one, other))
-    names = {name for element in (*left, *right) for name in element}
-    stable = [name for name in sorted(names) if _column(left, name) == _column(right, name)]
-
-    def row(element: dict[Path, Any]) -> list[str]:
-        return [repr(element.get(name)) for name in stable]
-
-    if not stable:
-        yield from zip(one, other, strict=False)
-        return
-    first = sorted(range(len(one)), key=lambda place: row(left[place]))
-    second = sorted(range(len(other)), key=lambda place: row(right[place]))
-    yield from ((one[i], other[j]) for i, j in zip(first, second, strict=False))
-
-
-def _column(elements: list[dict[Path, Any]], name: Path) -> list[str]:
-    return sorted(repr(element.get(name)) for element in elements)
+    """The elements of two arrays of one length, paired by the fields whose values are the same in both."""
+    left, right = Members(one), Members(other)
+    paths = sorted({*left.paths, *right.paths})
+    stable = [path for path in paths if Counter(left[path]) == Counter(right[path])]
+    turns = []
+    for found in (left, right):
+        keys = [list(map(repr, row)) for row in found.rows(stable)]
+        turns.append(sorted(range(found.count), key=keys.__getitem__))
+    return ((one[i], other[j]) for i, j in zip(*turns, strict=True))
 
 
 def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:

@@ -154,11 +154,7 @@ def _rounded_up(number: Fraction) -> Decimal:
 def _power(number: Fraction) -> int:
     """The power of ten of the leading digit."""
     power = len(str(number.numerator)) - len(str(number.denominator))
-    while Fraction(10) ** power > number:
-        power -= 1
-    while Fraction(10) ** (power + 1) <= number:
-        power += 1
-    return power
+    return power if Fraction(10) ** power <= number else power - 1
 
 
 def _step(near: Sequence[Numbers], largest: Fraction, every: Sequence[Fraction]) -> Decimal | None:

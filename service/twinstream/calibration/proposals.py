@@ -6,7 +6,7 @@ the file that is shown, verified and written is made only from those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
@@ -49,31 +49,22 @@ class Proposal:
         return {**shown, "evidence": self.evidence, "hides": self.hides}
 
 
-class ProposalStart(NamedTuple):
-    """The starting file: its data, and the spec loaded from it.
+class Draft(NamedTuple):
+    """A comparison file to start from, with proposals in it.
 
-    `given` tells whether the caller gave one; without it the start is the tightest possible file.
+    `base` and `declared` are its data and its spec without them. `given` tells whether the caller gave a
+    file; else the start is the tightest possible one.
     """
 
-    data: Mapping[str, Any]
-    spec: Spec
+    base: Mapping[str, Any]
+    declared: Spec
     given: bool
-
-    def with_(self, proposals: Sequence[Proposal]) -> Draft:
-        """The file with some proposals in it."""
-        return Draft(self, tuple(proposals))
-
-
-class Draft(NamedTuple):
-    """A starting file with proposals in it."""
-
-    start: ProposalStart
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[Proposal, ...] = ()
 
     @property
     def data(self) -> dict[str, Any]:
         """The data of the file."""
-        data = deepcopy(dict(self.start.data))
+        data = deepcopy(dict(self.base))
         for proposal in self.proposals:
             _put(data, proposal)
         return data
@@ -81,13 +72,18 @@ class Draft(NamedTuple):
     @property
     def spec(self) -> Spec:
         """The spec of the file; its schema files are those of the start. Raises SpecError."""
-        spec, start = loads(dump(self.data), "the proposal"), self.start.spec
-        sides = {"reference": start.reference, "candidate": start.candidate}
-        return spec.model_copy(update={"decode": start.decode, **sides})
+        if not self.proposals:
+            return self.declared
+        read = {key: getattr(self.declared, key) for key in ("decode", "reference", "candidate")}
+        return loads(dump(self.data), "the proposal").model_copy(update=read)
+
+    def with_(self, proposals: Iterable[Proposal]) -> Draft:
+        """The file with these proposals, and no others."""
+        return self._replace(proposals=tuple(proposals))
 
     def without(self, proposal: Proposal) -> Draft:
         """The draft without one proposal."""
-        return Draft(self.start, tuple(one for one in self.proposals if one is not proposal))
+        return self.with_(one for one in self.proposals if one is not proposal)
 
 
 def plain(value: Any) -> Any:
@@ -145,11 +141,10 @@ def for_identity(fields: Sequence[str], evidence: str) -> Proposal:
     return Proposal(("identity",), None, list(fields), evidence, hides, loosens=False)
 
 
-def for_kind(kind: str, field: str, start: ProposalStart) -> Proposal:
+def for_kind(kind: str, field: str, start: Draft) -> Proposal:
     """A proposal of an own equality, unchanged so far, for a kind without the noise of the others."""
-    equality = {
-        name: value for name, value in (start.data.get("equality") or {}).items() if name != "per_kind"
-    }
+    equality = start.data.get("equality") or {}
+    equality.pop("per_kind", None)
     evidence = f"`{field}` is the same in both runs for `{kind}`, and not for other kinds"
     hides = "nothing; what is proposed for other kinds does not hold for this one"
     return Proposal(("equality", "per_kind", kind), None, equality, evidence, hides, loosens=False)

@@ -40,7 +40,6 @@ from twinstream.calibration.pairing import RunPairing, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
     Proposal,
-    ProposalStart,
     decides,
     for_identity,
     for_kind,
@@ -83,7 +82,7 @@ class Calibration:
     beyond: int = 0
 
 
-def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[str] = ()) -> Calibration:
+def calibrate(runs: Runs, start: Draft, judge: Verify, keys: Sequence[str] = ()) -> Calibration:
     """The tightest file, made from a starting file, under which both runs are equal.
 
     `keys` are the fields by which the order is kept, if the caller knows. Complexity: O(n) a question to
@@ -92,7 +91,7 @@ def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[st
     try:
         return _Search(runs, start, judge, keys).outcome()
     except Undecided as reason:
-        return Calibration("undecided", f"Not enough to propose anything: {reason}.", start.with_(()))
+        return Calibration("undecided", f"Not enough to propose anything: {reason}.", start)
 
 
 class _Reading:
@@ -100,7 +99,7 @@ class _Reading:
 
     def __init__(self, draft: Draft) -> None:
         self.codec = Codec(draft.spec)
-        self._bare = draft.start.spec.whole and not draft.spec.whole
+        self._bare = draft.declared.whole and not draft.spec.whole
 
     def form(self, event: RunEvent) -> Form:
         """The form of an event."""
@@ -120,7 +119,7 @@ class _Explained(NamedTuple):
 
 
 class _Search:
-    def __init__(self, runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[str]) -> None:
+    def __init__(self, runs: Runs, start: Draft, judge: Verify, keys: Sequence[str]) -> None:
         self._runs, self._start, self._judge, self._given_keys = runs, start, judge, tuple(keys)
         self._all = Subset(range(len(runs.left)), range(len(runs.right)))
         self._beyond = 0
@@ -135,7 +134,7 @@ class _Search:
                 raise Undecided(f"the {name} has {len(events)} events, and {FEWEST_EVENTS} are the fewest")
         if self._judge(self._start.spec, self._all):
             reason = f"The runs are equal as they are, in all {len(self._runs.left):,} pairs."
-            return Calibration("equal", reason, self._start.with_(()), len(self._runs.left))
+            return Calibration("equal", reason, self._start, len(self._runs.left))
         pairing = self._paired()
         self._tell_kinds_apart(pairing)
         noise, unexplained = self._noise(pairing)

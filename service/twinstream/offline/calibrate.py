@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import RunEvent, Runs, Subset, bare_record
 from twinstream.calibration.fields import Left
-from twinstream.calibration.proposals import ProposalStart
+from twinstream.calibration.proposals import Draft
 from twinstream.calibration.search import Calibration
 from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
@@ -37,7 +37,7 @@ MOST_PLACES = 20
 """At most so many places of an unexplained difference are in the JSON output."""
 
 
-def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> ProposalStart:
+def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> Draft:
     """The file to loosen: a comparison file, or the tightest of all.
 
     `topics`, by side, and `identity`, if given, replace those of the file. Raises SpecError.
@@ -56,7 +56,7 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
         sides = {side: getattr(spec, side).model_copy(update={"decode": getattr(given, side).decode})
                  for side in ("reference", "candidate")}  # fmt: skip
         spec = spec.model_copy(update={"decode": given.decode, **sides})
-    return ProposalStart(data, spec, given is not None)
+    return Draft(data, spec, given is not None)
 
 
 class Recording:
@@ -171,7 +171,7 @@ def _places(left: Left) -> list[dict[str, int]]:
     return [{"reference": i + 1, "candidate": j + 1} for i, j in left.places[:MOST_PLACES]]
 
 
-def calibrate(recording: Recording, start: ProposalStart, keys: Sequence[str] = ()) -> Calibrated:
+def calibrate(recording: Recording, start: Draft, keys: Sequence[str] = ()) -> Calibrated:
     """The tightest file under which both runs are equal; see `twinstream.calibration.search`."""
     found = search(recording.runs, start, recording.judge, keys)
     if found.result == "undecided":

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from twinstream.adapters.files.jsonl import read_side, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
-from twinstream.calibration.proposals import ProposalStart
+from twinstream.calibration.proposals import Draft
 from twinstream.calibration.writing import summary
 from twinstream.cli.shared.output import print_json
 from twinstream.cli.shared.progress import progress
@@ -103,7 +103,7 @@ def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
             raise SettingsError(f"--{option} {field}: no event of either run has such a field")
 
 
-def _read_files(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
+def _read_files(recording: Recording, start: Draft, options: Mapping[str, Any]) -> None:
     for option in ("reference_offsets", "candidate_offsets"):
         if options[option]:
             raise SettingsError(f"--{option.replace('_', '-')} is for topics; give --brokers, too")
@@ -119,7 +119,7 @@ def _read_files(recording: Recording, start: ProposalStart, options: Mapping[str
             recording.read(watched(read_side(file, side, shapes[side])))
 
 
-def _read_topics(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
+def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any]) -> None:
     from twinstream.adapters.clocks import SystemClock
 
     if not start.given and (options["reference"] is None or options["candidate"] is None):
