@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,12 @@ from twinstream.calibration.search import Calibration
 from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
 from twinstream.core.events import Side
-from twinstream.errors import DecodeError, InputError
+from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
+from twinstream.intake.batches import attempts_of
 from twinstream.offline.check import check, equivalent
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import IGNORED, Codec
-from twinstream.spec.decode.headers import attempt_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, read
 from twinstream.spec.file.source import dump, read_source
@@ -87,9 +88,10 @@ class Recording:
             if refused[0].reason is not None:
                 self._refuse(line, refused[0].reason)
             return None
-        record = form[3]
-        value = self._codec.compared(record)
-        return RunEvent(record, form[2], value["$value"] if self._spec.whole else value, _marked(line))
+        value = self._codec.compared(form[3])
+        compared = value["$value"] if self._spec.whole else value
+        (attempt,), _ = attempts_of((line.headers,), [])
+        return RunEvent(form[3], form[2], compared, attempt is not None)
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
@@ -127,18 +129,10 @@ class Recording:
         """The lines of some events, alternating as long as both sides have some."""
         bare = self._spec.whole and not spec.whole
         sides = [[self._kept[side][i][0] for i in some] for side, some in zip(Side, subset, strict=True)]
-        order = sorted((place, side) for side in Side for place in range(len(sides[side])))
-        for position, (place, side) in enumerate(order, 1):
-            line = sides[side][place]
+        in_turn = chain.from_iterable(zip_longest(*sides))
+        for position, line in enumerate(filter(None, in_turn), 1):
             record = bare_record(line.record) if bare and line.record is not None else line.record
             yield line._replace(position=position, record=record)
-
-
-def _marked(line: Line) -> bool:
-    try:
-        return attempt_of(line.headers) is not None
-    except DecodeError:
-        return False
 
 
 class Calibrated(NamedTuple):

@@ -32,11 +32,9 @@ import orjson
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
 from twinstream.core.events import OFFSET, PARTITION, Event, Form, Place, Side
 from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.pairing.tolerant import matching
-from twinstream.core.rules import Rules
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
 from twinstream.spec.codec.codec import IGNORED, Codec
@@ -128,21 +126,6 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
     """No answer is possible; the text says why."""
 
 
-class _Noting(KnownDifferences):
-    """Known differences that note which rule has explained an event."""
-
-    def __init__(self, rules: Sequence[KnownDifference]) -> None:
-        super().__init__([replace(rule, count=ALONE, share=None) for rule in rules])
-        self.rule_at: dict[Place, str] = {}
-
-    def explain(self, finding: Finding, matched: int) -> str | None:
-        """Like `KnownDifferences.explain`, but remembers the rule."""
-        rule = super().explain(finding, matched)
-        if rule is not None:
-            self.rule_at.update(dict.fromkeys(_places(finding), rule))
-        return rule
-
-
 class _Alone(NamedTuple):
     """A divergence compared alone: its own events, the new findings about them, and the rule for it."""
 
@@ -160,11 +143,11 @@ class Replay:
 
     def __init__(self, spec: Spec, records: Mapping[Place, KeptRecord | None] | None = None) -> None:
         self._spec, self._codec, self._records = spec, Codec(spec), records
-        now = datetime.now(UTC)
-        rules = rules_of(spec, self._codec, running_at=now)
-        self._declared = known_differences(spec, self._codec)
-        self._rules: Rules = replace(rules, halt=False, replay_horizon=None, known=self._declared)
-        self._now = now
+        self._now = datetime.now(UTC)
+        self._declared = {rule.id: rule for rule in known_differences(spec, self._codec)}
+        known = tuple(replace(rule, count=ALONE, share=None) for rule in self._declared.values())
+        rules = rules_of(spec, self._codec, running_at=self._now)
+        self._rules = replace(rules, halt=False, replay_horizon=None, known=known)
         self._hits: dict[str, int] = defaultdict(int)
 
     def answers(self, cases: Iterable[Case]) -> list[Replayed]:
@@ -189,7 +172,6 @@ class Replay:
     def _compared(self, case: Case) -> _Alone:
         """Compare the events of a divergence. Raises Unknown."""
         comparison = Comparison(self._rules)
-        known = comparison.differences.known = _Noting(self._declared)
         for side in Side:
             partitions = {seat.place[1] for seat in case.seats if seat.place[0] is side}
             comparison.expect_partitions(side, partitions)
@@ -208,7 +190,8 @@ class Replay:
         comparison.review()
         own = {seat.place for seat in case.own}
         found = [one.finding for one in comparison.take_closed()]
-        rule = next((rule for place, rule in known.rule_at.items() if place in own), None)
+        covered = comparison.differences.known.take_examples()
+        rule = next((one.rule for one in covered if own & _places(one.finding)), None)
         own_forms = {place: form for place, form in forms.items() if place in own}
         return _Alone(case, own_forms, [one for one in found if own & _places(one)], rule)
 
@@ -275,8 +258,7 @@ class Replay:
         return case.answer("equal")
 
     def _within_ceiling(self, case: Case, rule: str) -> Replayed:
-        declared = next(one for one in self._declared if one.id == rule)
-        hits = self._hits[rule]
+        declared, hits = self._declared[rule], self._hits[rule]
         if declared.share is not None and hits > 0:
             why = f"{rule} covers it, and its ceiling is a share of the pairs, which are not kept"
             return case.answer("unknown", why)
