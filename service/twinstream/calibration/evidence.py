@@ -7,6 +7,7 @@ conclusion from numbers of events has a threshold, with its reason beside it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -107,13 +108,10 @@ class Members:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.count = len(values)
-        self._of: dict[Path, list[str | bytes | None]] = {}
+        self._of: defaultdict[Path, list[str | bytes | None]] = defaultdict(lambda: [None] * self.count)
         for place, value in enumerate(values):
             for path, key in scalars(value):
-                column = self._of.get(path)
-                if column is None:
-                    column = self._of[path] = [None] * self.count
-                column[place] = key
+                self._of[path][place] = key
 
     @property
     def paths(self) -> list[Path]:

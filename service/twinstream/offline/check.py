@@ -94,18 +94,13 @@ class Check:
                 self.comparison.ignore(line.side, 1)
         else:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
-            reason = self._compare(line.side, run)
+            compared, reason = self.begins.feed(line.side, run)
+            for side, behind in compared:
+                self._seen.note(side, behind.forms)
         if reason is not None:
             self._refuse(line, reason)
         elif place != "beside":
             self._events += 1
-
-    def _compare(self, side: Side, run: Run) -> str | None:
-        """Compare an event; returns the reason if the record is no event."""
-        compared, reason = self.begins.feed(side, run)
-        for where, behind in compared:
-            self._seen.note(where, behind.forms)
-        return reason
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
