@@ -34,7 +34,7 @@ from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.shadow_service import ShadowService
 from twinstream.drill.signals import AlarmPath, SeenSignal, SignalState, WantedSignal
 from twinstream.errors import SettingsError, SourceError, StoreError, TwinstreamError
-from twinstream.offline.offset_range import OffsetBounds, Recorded
+from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
 from twinstream.settings import Settings
 from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Spec
@@ -287,7 +287,9 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
     with closing(source):
         topics = source.topics()
         ranges = {
-            side: {p: OffsetBounds(max(0, end - records // len(topic.ends))) for p, end in topic.ends.items()}
+            side: {
+                p: ALL_OFFSETS[max(0, end - records // len(topic.ends)) :] for p, end in topic.ends.items()
+            }
             for side, topic in topics.items()
         }
         recorded = Recorded(source, names, ranges, records, SystemClock())

@@ -70,7 +70,7 @@ class BoundedCheck:
     def _look_again(self) -> None:
         topics = self._archive.topics()
         ends = {
-            side: {number: part.read_end for number, part in parts.items()}
+            side: {number: part.read.stop for number, part in parts.items()}
             for side, parts in self._stretch.parts.items()
         }
         changes = self._topics.changes(topics, ends)

@@ -15,6 +15,7 @@ read.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,10 +47,8 @@ _SIDES: Mapping[str, Side] = {name: side for side, name in NAMES.items()}
 class PartitionRange(NamedTuple):
     """The offsets of a partition that are compared, and those that are read."""
 
-    first: int
-    end: int
-    read_first: int
-    read_end: int
+    compared: range
+    read: range
 
 
 Parts = Mapping[int, PartitionRange]
@@ -87,16 +86,13 @@ class OffsetRange:
     def ranges(self) -> Ranges:
         """The offsets that are read."""
         return {
-            side: {number: OffsetBounds(part.read_first, part.read_end) for number, part in parts.items()}
-            for side, parts in self.parts.items()
+            side: {number: part.read for number, part in parts.items()} for side, parts in self.parts.items()
         }
 
     @property
     def size(self) -> int:
         """The number of offsets that are read: at least the number of records."""
-        return sum(
-            part.read_end - part.read_first for parts in self.parts.values() for part in parts.values()
-        )
+        return sum(len(part.read) for parts in self.parts.values() for part in parts.values())
 
 
 def edge_of(option: str, texts: Sequence[str], default: Literal["earliest", "latest"]) -> Edge:
@@ -105,9 +101,7 @@ def edge_of(option: str, texts: Sequence[str], default: Literal["earliest", "lat
     >>> edge_of("--from", ["reference:0=5,1=7"], "earliest")
     {<Side.LEFT: 0>: {0: 5, 1: 7}}
     """
-    if not texts:
-        return default
-    if len(texts) == 1 and texts[0] == default:
+    if list(texts) in ([], [default]):
         return default
     if len(texts) == 1 and (moment := time_of(texts[0])) is not None:
         return moment.astimezone(UTC)
@@ -146,12 +140,13 @@ def stretch_of(
     _check_topics(spec, topics)
     _check_named("--from", begin, topics)
     _check_named("--to", end, topics)
-    first, read_first = _at(archive, begin, {side: topic.first for side, topic in topics.items()}, -slack)
-    last, read_end = _at(archive, end, {side: topic.ends for side, topic in topics.items()}, slack)
+    first = _at(archive, begin, {side: topic.first for side, topic in topics.items()}, -slack)
+    last = _at(archive, end, {side: topic.ends for side, topic in topics.items()}, slack)
+    edges = list(zip(first, last, strict=True))
     parts = {
         side: {
             number: PartitionRange(
-                *(offsets[side][number] for offsets in (first, last, read_first, read_end))
+                *(range(begins[side][number], ends[side][number]) for begins, ends in edges)
             )
             for number in sorted(topic.first)
         }
@@ -222,10 +217,10 @@ def _check_named(option: str, edge: Edge, topics: Mapping[Side, Topic]) -> None:
 def _check_order(parts: Mapping[Side, Parts]) -> None:
     for side, of_side in parts.items():
         for number, part in of_side.items():
-            if part.first > part.end:
+            if part.compared.start > part.compared.stop:
                 raise SettingsError(
                     f"--from lies behind --to in partition {number} of the {NAMES[side]}: it would be "
-                    f"compared from offset {part.first} up to {part.end}"
+                    f"compared from offset {part.compared.start} up to {part.compared.stop}"
                 )
 
 
@@ -242,16 +237,18 @@ def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tu
 
 def _readable(parts: Parts, topic: Topic) -> dict[int, PartitionRange]:
     """The ranges without lost offsets."""
-    return {
-        number: PartitionRange(*(max(offset, topic.first[number]) for offset in part))
-        for number, part in parts.items()
-    }
+    readable = {}
+    for number, part in parts.items():
+        first = topic.first[number]
+        kept = (range(max(some.start, first), max(some.stop, first)) for some in part)
+        readable[number] = PartitionRange(*kept)
+    return readable
 
 
 def _is_passed(end: Edge, parts: Parts, topic: Topic) -> bool:
     if not isinstance(end, datetime):
         return True
-    return any(part.read_end < topic.ends[number] for number, part in parts.items())
+    return any(part.read.stop < topic.ends[number] for number, part in parts.items())
 
 
 def _beginning(
@@ -265,7 +262,7 @@ def _beginning(
     own, other = topics[side].first_ms, topics[side.other].first_ms
     if not isinstance(begin, datetime) or own is None or other is None:
         return None
-    whole = all(part.read_first == 0 for part in parts.values())
+    whole = all(part.read.start == 0 for part in parts.values())
     return own if whole and own - other > slack // _MS else None
 
 
@@ -274,12 +271,12 @@ def _lost(begin: Edge, side: Side, parts: Parts, topic: Topic) -> Iterator[Hole]
     declared = isinstance(begin, Mapping) and side in begin
     for number, part in parts.items():
         retained = topic.first[number]
-        if part.read_first < retained or (retained and part.read_first == retained and not declared):
+        if part.read.start < retained or (retained and part.read.start == retained and not declared):
             reason = (
                 f"Kafka no longer has anything below offset {retained:,} of {PLACE}, so the beginning of "
                 "what was to be compared may be lost"
             )
-            yield Hole(reason, side, number, part.read_first)
+            yield Hole(reason, side, number, part.read.start)
 
 
 def _ms(moment: datetime) -> int:
@@ -291,15 +288,9 @@ PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.1
 
 
-class OffsetBounds(NamedTuple):
-    """The offsets from `first` on, and before `end`; None for the topic's own bound."""
-
-    first: int | None = None
-    end: int | None = None
-
-
-Ranges = Mapping[Side, Mapping[int, OffsetBounds]]
-"""By side and partition; a side without an entry is read as a whole."""
+Ranges = Mapping[Side, Mapping[int, range]]
+"""Offsets by side and partition, as far as the topic has them; a side without an entry is read as a whole."""
+ALL_OFFSETS = range(sys.maxsize)
 
 
 class Recorded:
@@ -321,21 +312,16 @@ class Recorded:
         """Raises SourceError if a topic or a partition is missing."""
         self._source, self._names, self._clock, self._note_lost = source, names, clock, lost
         topics = source.topics()
-        self._first: dict[Side, dict[int, int]] = {}
-        self._ends: dict[Side, dict[int, int]] = {}
-        self._share: dict[Side, int] = {}
-        self.cut = False
-        for side in Side:
-            places = _places(names[side], topics[side], ranges.get(side, {}))
-            self._first[side] = {partition: first for partition, (first, _) in places.items()}
-            self._ends[side] = {partition: end for partition, (_, end) in places.items()}
-            self.cut = self.cut or any(end < topics[side].ends[p] for p, (_, end) in places.items())
-            self._share[side] = max(1, limit // max(1, len(places)))
-        source.assign(self._first)
+        self._spans = {side: _spans(names[side], topics[side], ranges.get(side, {})) for side in Side}
+        self._share = {side: max(1, limit // max(1, len(spans))) for side, spans in self._spans.items()}
+        self.cut = any(
+            span.stop < topics[side].ends[p] for side in Side for p, span in self._spans[side].items()
+        )
+        source.assign({side: {p: span.start for p, span in self._spans[side].items()} for side in Side})
 
     def lines(self, side: Side) -> Iterator[Line]:
         """The records of a side. Raises SourceError if Kafka stops answering or has lost some."""
-        open_ends = {p: end for p, end in self._ends[side].items() if self._first[side][p] < end}
+        open_ends = {partition: span.stop for partition, span in self._spans[side].items() if span}
         left = dict.fromkeys(open_ends, self._share[side])
         silent_since = self._clock.monotonic()
         position = 0
@@ -411,15 +397,12 @@ class Recorded:
                 del open_ends[partition]
 
 
-def _places(name: str, topic: Topic, ranges: Mapping[int, OffsetBounds]) -> dict[int, tuple[int, int]]:
-    """By partition, the first offset that is read, and the first that is not."""
-    for partition in ranges:
+def _spans(name: str, topic: Topic, ranges: Mapping[int, range]) -> dict[int, range]:
+    """By partition, the offsets that are read."""
+    spans = {}
+    for partition in ranges or topic.first:
         if partition not in topic.first:
             raise SourceError(f"topic {name} has no partition {partition}")
-    places = {}
-    for partition in ranges or topic.first:
-        asked = ranges.get(partition, OffsetBounds())
-        first = topic.first[partition] if asked.first is None else max(asked.first, topic.first[partition])
-        end = topic.ends[partition] if asked.end is None else min(asked.end, topic.ends[partition])
-        places[partition] = (first, end)
-    return places
+        asked, first, end = ranges.get(partition, ALL_OFFSETS), topic.first[partition], topic.ends[partition]
+        spans[partition] = range(max(asked.start, first), min(asked.stop, end))
+    return spans

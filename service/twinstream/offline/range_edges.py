@@ -123,7 +123,7 @@ class Edges:
 
     def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
         part = self.stretch.parts[side][partition]
-        if not part.first <= offset < part.end:
+        if offset not in part.compared:
             return "beside"
         return "within" if at >= self.sides[side].since_ms else "undecided"
 
@@ -198,8 +198,13 @@ def _side(edges: Edges, side: Side, spec: Spec, left_out: int) -> dict[str, Any]
     return {
         "topic": spec.version_of(side).topic,
         "partitions": {
-            str(number): dict(zip(("from", "to", "read_from", "read_to"), part, strict=True))
-            for number, part in edges.stretch.parts[side].items()
+            str(number): {
+                "from": compared.start,
+                "to": compared.stop,
+                "read_from": read.start,
+                "read_to": read.stop,
+            }
+            for number, (compared, read) in edges.stretch.parts[side].items()
         },
         "records": of.read - of.beside,
         "records_beside": of.beside,

@@ -7,7 +7,7 @@ import pytest
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.offline.offset_range import PATIENCE_SECONDS, OffsetBounds, Ranges, Recorded
+from twinstream.offline.offset_range import ALL_OFFSETS, PATIENCE_SECONDS, Ranges, Recorded
 from twinstream.ports import Gap
 
 NAMES = {Side.LEFT: "one", Side.RIGHT: "two"}
@@ -36,8 +36,8 @@ def test_an_empty_topic_is_read_at_once() -> None:
 
 
 def test_a_range_is_read_from_its_first_offset_up_to_below_its_end() -> None:
-    assert read(filled(20), {Side.LEFT: {0: OffsetBounds(5, 9)}}) == ([b"5", b"6", b"7", b"8"], True)
-    assert read(filled(20), {Side.LEFT: {0: OffsetBounds(18)}}) == ([b"18", b"19"], False)
+    assert read(filled(20), {Side.LEFT: {0: ALL_OFFSETS[5:9]}}) == ([b"5", b"6", b"7", b"8"], True)
+    assert read(filled(20), {Side.LEFT: {0: ALL_OFFSETS[18:]}}) == ([b"18", b"19"], False)
 
 
 def test_each_partition_is_read_up_to_its_share_of_the_limit() -> None:
@@ -56,7 +56,7 @@ def test_what_comes_meanwhile_is_left() -> None:
 
 def test_a_partition_that_is_not_there_is_named() -> None:
     with pytest.raises(SourceError, match="topic one has no partition 3"):
-        read(filled(5), {Side.LEFT: {3: OffsetBounds()}})
+        read(filled(5), {Side.LEFT: {3: ALL_OFFSETS}})
 
 
 def test_lost_offsets_are_an_error() -> None:

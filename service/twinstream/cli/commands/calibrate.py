@@ -22,7 +22,7 @@ from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
-from twinstream.offline.offset_range import OffsetBounds, Recorded
+from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
@@ -134,12 +134,11 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
     recording.cut = recording.cut or recorded.cut
 
 
-def _range(text: str) -> tuple[int, OffsetBounds]:
+def _range(text: str) -> tuple[int, range]:
     found = _RANGE.fullmatch(text)
     if found is None:
         raise SettingsError(f"{text!r} is no range of offsets; write it like 0:1000-2000, or 0:1000-")
-    first, end = (int(found[n]) if found[n] else None for n in (2, 3))
-    return int(found[1]), OffsetBounds(first, end)
+    return int(found[1]), ALL_OFFSETS[int(found[2] or 0) : int(found[3] or ALL_OFFSETS.stop)]
 
 
 def _print(answer: Calibrated, recording: Recording, options: Mapping[str, Any]) -> None:
