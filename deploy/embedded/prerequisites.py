@@ -90,9 +90,8 @@ def ensure(wanted: Prerequisite) -> str:
 
 def _install(wanted: Prerequisite) -> None:
     once.tell(f"{wanted.name} is missing: installing the Debian package {wanted.package} …")
-    with once.locked(
-        once.CACHE / "apt.lock"
-    ):  # a second run waits here instead of failing at dpkg's own lock
+    # A second run waits here instead of failing at dpkg's own lock.
+    with once.locked(once.CACHE / "apt.lock"):
         if not wanted.find():
             _apt("update")
             _apt("install", "--yes", "--no-install-recommends", wanted.package)
