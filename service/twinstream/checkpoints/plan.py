@@ -45,7 +45,6 @@ class SavePlanner:
         self._sizes: list[int] = []
         self._base_bytes = self._base_bodies = 0
         self._before_sweep: int | None = None
-        self._swept = False
 
     def begin(self) -> SavePlan:
         """Plan the next save; the one after it is a base unless `saved` reports that this one took effect."""

@@ -6,7 +6,9 @@ that holds all changes. Only a store that another owner has taken over ends the 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 
@@ -21,6 +23,7 @@ from twinstream.status.comparison import CheckpointInfo
 
 LONGEST_UNTRIED_SECONDS = 60.0
 
+T = TypeVar("T")
 log = structlog.get_logger()
 
 
@@ -63,28 +66,15 @@ class CheckpointWriter:
 
     def renewed(self) -> bool:
         """Prolong the lease; returns False if the store has lost the checkpoint. Raises Fenced."""
-        self._asked_at = self._clock.monotonic()
-        try:
-            kept = self._store.renew(self.sequence)
-        except Fenced:
-            raise
-        except StoreError as error:
-            self.note_trouble(str(error))
-            return True
-        self._note_back()
-        return kept
+        return self._asked(partial(self._store.renew, self.sequence)) is not False
 
     def save(self, head: dict[str, Any], comparison: Comparison) -> CheckpointInfo | None:
         """Save the comparison, with `head` for everything else; None if the store is away. Raises Fenced."""
-        self._asked_at = started = self._clock.monotonic()
-        try:
-            size = self._write(self._journal.begin(), checkpoint.encode(head), comparison)
-        except Fenced:
-            raise
-        except StoreError as error:
-            self.note_trouble(str(error))
+        started = self._clock.monotonic()
+        plan, encoded = self._journal.begin(), checkpoint.encode(head)
+        size = self._asked(partial(self._write, plan, encoded, comparison))
+        if size is None:
             return None
-        self._note_back()
         self.sequence = self._attempt
         self._reports.saved(comparison.proven.doubted)
         return CheckpointInfo(
@@ -109,8 +99,6 @@ class CheckpointWriter:
         """The size of the comparison in the store, if known; it is only shown."""
         try:
             self._store_bytes = self._store.memory_bytes()
-        except Fenced:
-            raise
         except StoreError as error:
             log.info("the store does not tell its memory", comparison=self._name, reason=str(error))
         return self._store_bytes
@@ -154,13 +142,22 @@ class CheckpointWriter:
         self._journal.saved(self._attempt, len(body), dropped)
         return len(head) + len(body)
 
-    def _note_back(self) -> None:
+    def _asked(self, call: Callable[[], T]) -> T | None:
+        """The result of a call of the store; None if it is away, which is noted. Raises Fenced."""
+        self._asked_at = self._clock.monotonic()
+        try:
+            result = call()
+        except Fenced:
+            raise
+        except StoreError as error:
+            self._note_trouble(str(error))
+            return None
         if self.trouble is not None:
             self.trouble = None
             log.info("store is back", comparison=self._name)
+        return result
 
-    def note_trouble(self, reason: str) -> None:
-        """Note what is wrong with the store, as a sentence."""
+    def _note_trouble(self, reason: str) -> None:
         self.waited_seconds = self._clock.monotonic() - self._asked_at
         if self.trouble is None:
             self.trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
