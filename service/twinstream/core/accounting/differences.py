@@ -317,7 +317,6 @@ class Differences:
     def state(self, *, whole: bool) -> dict[str, Any]:
         """The state as plain data; unless `whole`, only those stores of leftovers that have changed."""
         return {
-            "known_hits": self.known.hits,
             "known_ceilings": self.known.state(),
             "halted": self.halted,
             "closed_by_kind": dict(self.closed_by_kind),
@@ -327,7 +326,7 @@ class Differences:
 
     def restore(self, state: dict[str, Any], reader: EventReader) -> None:
         """Take over the `state`."""
-        self.known.restore(state["known_hits"], state["known_ceilings"])
+        self.known.restore(state["known_ceilings"])
         self.halted = state["halted"]
         self.closed_by_kind = Counter(state["closed_by_kind"])
         self.found_by_kind = Counter(state["found_by_kind"])

@@ -67,11 +67,10 @@ class Ceilings:
             self._of(rule)[choices] += 1
         return end
 
-    def give_back(self, choices: Choices) -> str:
-        """Stop counting a difference with these choices; return the rule that it counted against."""
+    def give_back(self, choices: Choices) -> None:
+        """Stop counting a difference with these choices."""
         rule = next(rule for rule in choices if self._of(rule)[choices] > 0)
         self._of(rule)[choices] -= 1
-        return rule
 
     def reachable(self, choices: Choices) -> Iterable[str]:
         """The rules whose free place would serve these choices, if other differences were moved."""

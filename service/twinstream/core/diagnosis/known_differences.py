@@ -7,8 +7,7 @@ a difference expected ten times that comes a thousand times is not the expected 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,7 +46,7 @@ class Covered(NamedTuple):
 
 
 class KnownDifferences:
-    """The rules of one comparison, and the number of findings that each has covered: `hits`.
+    """The rules of one comparison, and the number of findings that each has covered.
 
     Some findings that a rule covers are kept as examples to look at: the first hundred, each tenth up to the
     thousandth, each hundredth up to the ten thousandth, and so on. So they are few, and some are always
@@ -56,7 +55,6 @@ class KnownDifferences:
 
     def __init__(self, rules: Sequence[KnownDifference]) -> None:
         self.rules = rules
-        self.hits: Counter[str] = Counter()
         self._by_id = {rule.id: rule for rule in rules}
         self._ceilings = Ceilings()
         self._examples: list[Covered] = []
@@ -64,12 +62,18 @@ class KnownDifferences:
     @property
     def counts(self) -> dict[str, int]:
         """The number of findings that each rule has covered, zeros included."""
-        return {rule.id: self.hits[rule.id] for rule in self.rules}
+        return {rule.id: self._ceilings.count(rule.id) for rule in self.rules}
+
+    @property
+    def hits(self) -> dict[str, int]:
+        """The number of findings that each rule has covered which has covered any."""
+        return {rule: count for rule, count in self.counts.items() if count}
 
     def open(self, matched: int) -> bool:
         """Whether any rule may still cover a finding; one with a share may, since more pairs will come."""
+        free = self._free(self._ceilings, matched)
         in_force = (rule for rule in self.rules if rule.until_ms > -math.inf)
-        return any(rule.share is not None or rule.allows(self.hits[rule.id], matched) for rule in in_force)
+        return any(rule.share is not None or free(rule.id) for rule in in_force)
 
     def expired(self, since_ms: float) -> bool:
         """Whether no rule covers events that were written at `since_ms` or later."""
@@ -85,9 +89,8 @@ class KnownDifferences:
         if counted is None:
             return None
         rule = counted if counted in choices else choices[0]
-        if _is_example(self.hits[counted]):
+        if _is_example(self._ceilings.count(counted) - 1):
             self._examples.append(Covered(finding, rule))
-        self.hits[counted] += 1
         return rule
 
     def speaks_of(self, finding: Finding) -> bool:
@@ -97,17 +100,18 @@ class KnownDifferences:
     def may_cover(self, finding: Finding, matched: int) -> bool:
         """Whether a rule may cover the event of a finding under its kind, whatever its other half is."""
         choices = tuple(rule.id for rule in self._in_force(finding) if rule.may_cover(finding))
-        rules = map(self._by_id.__getitem__, self._ceilings.reachable(choices))
-        return any(rule.share is not None or rule.allows(self.hits[rule.id], matched) for rule in rules)
+        free, reachable = self._free(self._ceilings, matched), self._ceilings.reachable(choices)
+        return any(self._by_id[rule].share is not None or free(rule) for rule in reachable)
 
     def over_share(self, finding: Finding, matched: int) -> bool:
         """Whether only a share of the pairs keeps rules from covering a finding; more pairs will come."""
-        rules = map(self._by_id.__getitem__, self._ceilings.reachable(self._choices(finding)))
-        return any(rule.share is not None and not rule.allows(self.hits[rule.id], matched) for rule in rules)
+        free = self._free(self._ceilings, matched)
+        reachable = self._ceilings.reachable(self._choices(finding))
+        return any(self._by_id[rule].share is not None and not free(rule) for rule in reachable)
 
     def take_back(self, finding: Finding) -> None:
         """Stop counting a finding that was explained, and turned out to be another difference."""
-        self.hits[self._ceilings.give_back(self._choices(finding))] -= 1
+        self._ceilings.give_back(self._choices(finding))
 
     def covers(self, findings: Iterable[Finding], matched: int) -> bool:
         """Whether rules cover all these findings together; nothing is counted."""
@@ -130,9 +134,8 @@ class KnownDifferences:
         """The counts of differences by rule and choices, as plain data."""
         return [[rule, list(choices), count] for rule, choices, count in self._ceilings]
 
-    def restore(self, hits: Mapping[str, int], state: Iterable[Sequence[Any]]) -> None:
-        """Take over `hits` and `state`."""
-        self.hits.update(hits)
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Take over the `state`."""
         self._ceilings = Ceilings((rule, tuple(choices), count) for rule, choices, count in state)
 
     def take_examples(self) -> list[Covered]:

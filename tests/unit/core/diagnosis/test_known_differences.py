@@ -79,7 +79,7 @@ def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too() ->
         "K-1",
         None,
     ]
-    known.restore(before.hits, before.state())
+    known.restore(before.state())
     known.take_back(found("missing"))
     assert sum(known.hits.values()) == 1
     assert known.explain(found("missing"), 0) is not None
