@@ -78,8 +78,7 @@ def name_findings(
 
     `recent` decides whether an event is a copy.
     """
-    naming = _Naming(pieces, letters, pairing, dependent)
-    return naming.findings(identity, recent)
+    return _Naming(pieces, letters, pairing, dependent).findings(identity, recent)
 
 
 def explain_partnerless(

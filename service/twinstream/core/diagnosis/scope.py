@@ -259,8 +259,9 @@ class Scope:
         left, right = (self._items_of(side)[: lengths and lengths[side]] for side in Side)
         pairing = pair(self.order, left, right, self._related(relation.dependent), whole=whole)
         contents = [item.letter for item in left], [item.letter for item in right]
-        self.cost = _cost(pairing) + NAMING_COST * len(self)
-        met = _meets(pairing)
+        differences = min(sum(map(len, pairing.rest)), ALIGNMENT_BUDGET)
+        self.cost = differences * differences // 2 + NAMING_COST * len(self)
+        met = pairing.clean >= MEETING_RUN or pairing.epochs > 0
         named = pairing if met else _with_moved(pairing, contents)
         if not met and relation.identity is not None:
             named = _with_changed(named, contents, self._identities(relation.identity))
@@ -393,12 +394,3 @@ def _last_of(events: Iterable[Event]) -> dict[int, int]:
     for event in events:
         last[event[PARTITION]] = max(event[OFFSET], last.get(event[PARTITION], event[OFFSET]))
     return last
-
-
-def _cost(pairing: Pairing) -> int:
-    differences = min(sum(map(len, pairing.rest)), ALIGNMENT_BUDGET)
-    return differences * differences // 2
-
-
-def _meets(pairing: Pairing) -> bool:
-    return pairing.clean >= MEETING_RUN or pairing.epochs > 0

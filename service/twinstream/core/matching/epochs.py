@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.matching.bags import path_of
 from twinstream.core.matching.barrier_resync import BarrierResync
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, route_at, without
+from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, route_at
 from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.order import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
 
@@ -132,7 +132,7 @@ class EpochsIndex(Index):
         scope.add(side, event)
         if not scope.lost:
             return None
-        self._lost = self._lost or BarrierResync(self._hooks.limit, self._equal)
+        self._lost = self._lost or BarrierResync(self._hooks.limit, self._hooks.equal)
         if route is not BARRIER:
             self._lost.add(side, event)
             return None
@@ -181,14 +181,11 @@ class EpochsIndex(Index):
         self._hooks.settle(self._open)
         oldest = self._queued[0].barrier
         done = self._aside is None and self._open.empty(side) and self._open.empty(side.other)
-        if done and self._equal(oldest, barrier):
+        if done and self._hooks.equal(oldest, barrier):
             self._pass()
             return oldest
         self._collect(side, barrier)
         return None
-
-    def _equal(self, one: Event, another: Event) -> bool:
-        return one[0][1] == another[0][1] or self._hooks.equal(one, another)
 
     def _pass(self) -> None:
         """Open the next epoch: both sides are past the oldest queued barrier."""
@@ -379,9 +376,14 @@ class EpochsIndex(Index):
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
         yield from self._open.unmatched(side)
         if self._ahead is side:
-            for barrier, since_ms, epoch in self._queued:
-                yield barrier, since_ms
-                yield from epoch.unmatched(side)
+            yield from self._queued_events()
+
+    def _queued_events(self) -> Iterator[tuple[Event, int]]:
+        """The queued barriers and the events behind each, in the manner of `unmatched`."""
+        for barrier, since_ms, epoch in self._queued:
+            yield barrier, since_ms
+            assert self._ahead is not None, "what is queued is of the side ahead"
+            yield from epoch.unmatched(self._ahead)
 
     def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:
         yield from self._open.chains(side)
@@ -403,12 +405,11 @@ class EpochsIndex(Index):
         if open_gone:
             self._open.remove(side, open_gone)
         if self._ahead is side:
-            queued = list(self.unmatched(side))
-            rest = without(queued[sum(1 for _ in self._open.unmatched(side)) :], events)
+            rest = [event for event, _ in self._queued_events() if id(event) not in gone]
             self._queued.clear()
             self._ahead = None
-            for event, since_ms in rest:
-                self.restore(side, event, route_at(event, self._depth), since_ms)
+            for event in rest:
+                self.restore(side, event, route_at(event, self._depth), event[3])
 
 
 @cache

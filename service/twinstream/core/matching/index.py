@@ -181,9 +181,3 @@ def route_at(event: Event, depth: int) -> Any:
     for _ in range(depth):
         route = route[1]
     return route
-
-
-def without(events: Iterable[tuple[Event, int]], gone: Iterable[Event]) -> list[tuple[Event, int]]:
-    """The unmatched events that are not in `gone`, each with its own timestamp."""
-    lost = set(map(id, gone))
-    return [(event, event[3]) for event, _ in events if id(event) not in lost]

@@ -190,7 +190,7 @@ class LanesIndex(Index):
 
     def _unlike(self, side: Side, event: Event, held: LaneContent) -> Event | None:
         """The oldest event of a lane if it equals the event despite other bytes; else set the lane aside."""
-        lane, oldest = event[0][0], _oldest(held)
+        lane, oldest = event[0][0], held[0] if type(held) is Queue else cast("Event", held)
         if self._hooks.equal(oldest, event):
             self._drop(side.other, lane, oldest)
             return oldest
@@ -284,10 +284,6 @@ class LanesIndex(Index):
             self.held[side][lane] = self._chained[side][lane] = queue_of((event,), since_ms)
         else:
             self.held[side][lane] = event
-
-
-def _oldest(held: LaneContent) -> Event:
-    return held[0] if type(held) is Queue else cast("Event", held)
 
 
 def waiting(held: LaneContent | None) -> Sequence[Event]:

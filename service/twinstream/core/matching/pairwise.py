@@ -28,7 +28,7 @@ from itertools import takewhile
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
+from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside
 from twinstream.core.order import Pairwise
 from twinstream.errors import RelationError
 
@@ -52,7 +52,7 @@ class PairwiseIndex(Index):
             self._aside.add(side, event)
             return None
         mine, theirs = self._unmatched[side], self._unmatched[side.other]
-        equal = next((one for one in theirs if self._equal(one, event)), None)
+        equal = next((one for one in theirs if self._hooks.equal(one, event)), None)
         if equal is not None:
             self._check_law(event, equal, [one for one in theirs if one is not equal])
             before = takewhile(lambda one: one is not equal, theirs)
@@ -89,9 +89,6 @@ class PairwiseIndex(Index):
         except RelationError as error:
             raise RelationError(f"{error}, for the events at {_place(one)} and {_place(other)}") from None
 
-    def _equal(self, one: Event, another: Event) -> bool:
-        return one[0][1] == another[0][1] or self._hooks.equal(one, another)
-
     def empty(self, side: Side) -> bool:
         return not self._unmatched[side]
 
@@ -102,7 +99,8 @@ class PairwiseIndex(Index):
         self._unmatched[side].append(event)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        self._unmatched[side][:] = [event for event, _ in without(self.unmatched(side), events)]
+        gone = set(map(id, events))
+        self._unmatched[side][:] = [event for event in self._unmatched[side] if id(event) not in gone]
 
     def scopes(self) -> Iterator[SetAside]:
         return iter(() if self._aside is None else (self._aside,))

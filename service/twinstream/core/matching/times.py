@@ -76,19 +76,14 @@ class Times(Generic[E]):
             if self._only is None:
                 self._only = (time, number, event)
                 return
-            root = self._unfold(self._only)
+            first_time, first_number, first = self._only
+            self._only, self._events = None, {first_number: first}
+            root = self._root = _Leaf([first_time], [first_number])
         self._events[number] = event
         root.add(time, number)
         if len(root.times) > MOST:
             self._root = _Node([root.times[0]], [root.numbers[0]], [root])
             self._root.cut_child(0, number)
-
-    def _unfold(self, only: tuple[Time, int, E]) -> _Leaf:
-        time, number, event = only
-        self._only = None
-        self._events = {number: event}
-        self._root = _Leaf([time], [number])
-        return self._root
 
     def discard(self, time: Time, number: int) -> bool:
         """Delete the event of that number and time, if there is one; return whether any event is left.
