@@ -8,12 +8,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.noise import PLANTED, calibrated, interleaved_anew, loosened, proposed, run_of, with_noise
+from tests.support.noise import (
+    PLANTED,
+    calibrated,
+    equal_under,
+    interleaved_anew,
+    loosened,
+    proposed,
+    run_of,
+    with_noise,
+)
 from tests.support.searching import examples
-from twinstream.adapters.files.jsonl import JSON, merge
-from twinstream.adapters.files.values import read_values
-from twinstream.core.events import Side
-from twinstream.offline.check import equivalent
 from twinstream.spec.load import loads
 
 SEEDS = st.integers(0, 2**32)
@@ -55,16 +60,9 @@ def test_the_proposed_file_makes_the_runs_equal_and_each_proposal_is_needed(
     other = with_noise(random, one, noises)
     answer = calibrated(one, other)
     assert answer.file is not None
-
-    def equal(text: str) -> bool:
-        sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))
-        return equivalent(loads(text), merge(*sides, "alternate"))
-
-    assert equal(answer.file)
-    draft = answer.found.draft
+    assert equal_under(loads(answer.file), one, other)
     for proposal in loosened(answer):
-        sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))
-        assert not equivalent(draft.without(proposal).spec, merge(*sides, "alternate"))
+        assert not equal_under(answer.found.draft.without(proposal).spec, one, other)
 
 
 @examples(15)

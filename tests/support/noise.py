@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
-from twinstream.adapters.files.jsonl import JSON, shapes_of
+from twinstream.adapters.files.jsonl import JSON, merge, shapes_of
 from twinstream.adapters.files.values import read_values
 from twinstream.calibration.proposals import Proposal
 from twinstream.core.events import Side
 from twinstream.offline.calibrate import Calibrated, Recording, calibrate, start_of
+from twinstream.offline.check import equivalent
+from twinstream.spec.file.model import Spec
 
 Event = dict[str, Any]
 
@@ -85,6 +87,12 @@ def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **
     for side, events in zip(Side, (one, other), strict=True):
         recording.read(read_values(events, side, shapes[side]))
     return calibrate(recording, start, **more)
+
+
+def equal_under(spec: Spec, one: list[Event], other: list[Event]) -> bool:
+    """Whether a comparison file makes two runs equal, when they are checked under it."""
+    sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))
+    return equivalent(spec, merge(*sides, "alternate"))
 
 
 def loosened(answer: Calibrated) -> list[Proposal]:
