@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from tests.support import oracle
@@ -23,7 +23,6 @@ from twinstream.drill.planting import KINDS, PlantedDifference, PlantedKind, pla
 from twinstream.errors import SettingsError
 from twinstream.offline.check import check
 from twinstream.spec.drills import HEADER, DrillRecord
-from twinstream.spec.file.model import Spec
 
 CHANGES = {"drop": (1, 0), "duplicate": (0, 1), "reorder": (0, 0), "field": (1, 1)}
 """How many events the reference, and the candidate, have more than the other side."""
@@ -52,62 +51,65 @@ def values(those: Sequence[DrillRecord]) -> list[Event]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Order, Spec, list[Event]]:
+def cases(draw: st.DrawFn) -> tuple[Order, list[Event]]:
     order = draw(orders())
     sequence = draw(st.lists(events(order), min_size=24, max_size=40))
     alike = draw(st.sampled_from([1, 2, 100]))
     for number, event in enumerate(sequence):
         event["n"] = number // alike
-    return order, spec_of(order), sequence
+    return order, sequence
 
 
-def planted(spec: Spec, sequence: Sequence[Event], kind: PlantedKind) -> PlantedDifference:
-    """A plan, where one can be made; random events may have none of a kind."""
-    pair = CopiedPair(records(sequence), records(sequence))
+Planted = tuple[Order, list[Event], PlantedDifference]
+"""What was planted in a sequence under an order."""
+
+
+@st.composite
+def plantings(draw: st.DrawFn, kinds: Sequence[PlantedKind]) -> Planted:
+    """Cases with a plan, where one can be made; random events may have none of a kind."""
+    order, sequence = draw(cases())
+    kind = draw(st.sampled_from(kinds))
     try:
-        return plan(spec, pair, kind, "id")
+        found = plan(spec_of(order), CopiedPair(records(sequence), records(sequence)), kind, "id")
     except SettingsError:
-        assume(False)
-        raise
+        reject()
+    return order, sequence, found
 
 
 def differs(order: Order, left: Sequence[Event], right: Sequence[Event]) -> bool:
     return not oracle.equivalent(left, right, lambda a, b: dependent(order, a, b), letter)
 
 
-def known_without_an_end(order: Order, spec: Spec, pair: CopiedPair) -> bool:
+def known_without_an_end(order: Order, pair: CopiedPair) -> bool:
     matcher = oracle.PlainMatcher[Event](
         lambda a, b: dependent(order, a, b), lambda a, b: letter(a) == letter(b)
     )
-    for line in lines_of(spec, pair):
+    for line in lines_of(spec_of(order), pair):
         matcher.feed(line.side, json.loads(line.record or b""))
     return matcher.diverged
 
 
 @examples(50)
-@given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: PlantedKind) -> None:
-    order, spec, sequence = case
-    found = planted(spec, sequence, kind)
+@given(plantings(sorted(CHANGES)))
+def test_what_is_planted_is_a_difference_and_the_only_one(case: Planted) -> None:
+    order, sequence, found = case
     left, right = values(found.pair.reference), values(found.pair.candidate)
     assert left == sequence
     assert differs(order, left, right)
     more, less = Counter(map(letter, left)), Counter(map(letter, right))
-    assert ((more - less).total(), (less - more).total()) == CHANGES[kind]
+    assert ((more - less).total(), (less - more).total()) == CHANGES[found.kind]
     touched = {letter(values([found.origin])[0]), *(letter(right[place]) for place in found.marked)}
     rest = [[event for event in side if letter(event) not in touched] for side in (left, right)]
     assert not differs(order, *rest)
 
 
 @examples(50)
-@given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(
-    case: Any, kind: PlantedKind
-) -> None:
-    _, spec, sequence = case
-    found = planted(spec, sequence, kind)
+@given(plantings(sorted(CHANGES)))
+def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(case: Planted) -> None:
+    order, _, found = case
+    spec = spec_of(order)
     examples = check(spec, lines_of(spec, found.pair))["examples"]
-    assert sorted(example["kind"] for example in examples) in CALLED[kind]
+    assert sorted(example["kind"] for example in examples) in CALLED[found.kind]
     about = found.about(spec)
     for example in examples:
         for side, name in zip(Side, ("reference", "candidate"), strict=True):
@@ -116,23 +118,19 @@ def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(
 
 
 @examples(50)
-@given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_whether_the_records_prove_it_is_told_right(case: Any, kind: PlantedKind) -> None:
-    order, spec, sequence = case
-    found = planted(spec, sequence, kind)
-    assert found.proven == known_without_an_end(order, spec, found.pair)
+@given(plantings(sorted(CHANGES)))
+def test_whether_the_records_prove_it_is_told_right(case: Planted) -> None:
+    order, _, found = case
+    assert found.proven == known_without_an_end(order, found.pair)
 
 
 @examples(50)
-@given(cases(), st.sampled_from(KINDS))
-def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(
-    case: Any, kind: PlantedKind
-) -> None:
-    _, spec, sequence = case
-    found = planted(spec, sequence, kind)
+@given(plantings(KINDS))
+def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(case: Planted) -> None:
+    *_, found = case
     reference, candidate = found.before
     assert found.pair.reference[:reference] == found.pair.candidate[:candidate]
-    assert found.at >= candidate or kind == "stall"
+    assert found.at >= candidate or found.kind == "stall"
     marked = [place for place, record in enumerate(found.pair.candidate) if (HEADER, b"id") in record.headers]
     assert tuple(marked) == found.marked
     assert all(not record.headers for record in found.pair.reference)
@@ -143,12 +141,12 @@ def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(
 def test_what_is_copied_of_two_topics_that_are_cut_apart_is_equivalent(
     case: Any, data: st.DataObject
 ) -> None:
-    order, spec, sequence = case
+    order, sequence = case
     cut = {side: data.draw(st.integers(0, 3), label=f"cut off {side.name}") for side in Side}
     late = {side: data.draw(st.integers(0, 3), label=f"behind {side.name}") for side in Side}
     sides = [records(sequence)[cut[side] : len(sequence) - late[side]] for side in Side]
     try:
-        found = stretch_of(spec, *sides)
+        found = stretch_of(spec_of(order), *sides)
     except SettingsError:
         assume(False)
     assert not differs(order, *map(values, found.pair))
