@@ -364,14 +364,8 @@ class Comparison:
 
         `position` is the next offset to read. It holds as of the last survey.
         """
-        return {
-            partition: min(
-                following,
-                self.surveyed.first_open[side].get(partition, following),
-                self.ledger.first_unverifiable[side].get(partition, following),
-            )
-            for partition, following in position.items()
-        }
+        unverifiable = self.ledger.first_unverifiable[side]
+        return _up_to(_up_to(position, self.surveyed.first_open[side]), unverifiable)
 
     def settled_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled, even if it is divergent.
@@ -380,13 +374,14 @@ class Comparison:
         """
         if self.halted or self.overflowing:
             return self.verified_up_to(side, position)
-        first_open = self.surveyed.first_open[side]
-        return {
-            partition: min(following, first_open.get(partition, following))
-            for partition, following in position.items()
-        }
+        return _up_to(position, self.surveyed.first_open[side])
 
     def waiting_events(self, side: Side) -> list[Event]:
         """Every unmatched event that is held, in matching or set aside."""
         self.settle()
         return list(self.ledger.held.of(side))
+
+
+def _up_to(position: Mapping[int, int], first: Mapping[int, int]) -> dict[int, int]:
+    """By partition, a position, or the `first` offset of some events if it is smaller."""
+    return {partition: min(offset, first.get(partition, offset)) for partition, offset in position.items()}

@@ -130,17 +130,18 @@ class Differences:
             if event is not None:
                 self.ledger.give_up(side, event)
                 self.ledger.held.left((event,))
-        half = None if finding.left and finding.right else self._take_half(finding)
-        if half is not None:
-            tainted = tainted or half.divergence.tainted
-            finding, moment = self._joined(half, finding), min(moment, half.moment)
-        if reach is None or not self._settle_known(finding, moment, tainted=tainted, reach=reach):
-            self._book(finding, moment, tainted=tainted, needs=needs, reach=reach)
+        other = None if finding.left and finding.right else self._take_half(finding)
+        if other is not None:
+            tainted = tainted or other.divergence.tainted
+            finding, moment = self._joined(other, finding), min(moment, other.moment)
+        found = Half(Divergence(finding, tainted, finding), moment, reach)
+        if reach is None or not self._settle_known(found):
+            self._book(found, needs)
 
-    def _settle_known(self, finding: Finding, moment: int, *, tainted: bool, reach: Reach) -> bool:
+    def _settle_known(self, half: Half) -> bool:
         """Settle a difference that is a known one, or may still become one; returns whether it is either."""
+        finding = half.finding
         one_sided = not (finding.left and finding.right)
-        half = Half(Divergence(finding, tainted, finding), moment, reach)
         if self.known.explain(finding, self.ledger.matched) is not None:
             self._count_explained(finding, 1)
             if one_sided and self._hangs_on_its_name(finding):
@@ -173,8 +174,8 @@ class Differences:
     def settle_disputed(self, done: Callable[[Half], bool] = lambda _: True) -> None:
         """Book the disputed differences whose kind is final, and forget the leftovers explained for good."""
         for side in Side:
-            for divergence, moment, reach in self.disputed.take(side, done):
-                self._book(divergence.finding, moment, tainted=divergence.tainted, reach=reach)
+            for half in self.disputed.take(side, done):
+                self._book(half)
             self.explained.take(side, done)
 
     def may_be_known(self) -> bool:
@@ -193,42 +194,34 @@ class Differences:
         """Whether a known difference may cover a leftover that turns out to be reordered."""
         return self.known.may_cover(finding._replace(kind="reordered"), self.ledger.matched)
 
-    def _book(
-        self,
-        finding: Finding,
-        moment: int,
-        *,
-        tainted: bool,
-        needs: Needs | None = None,
-        reach: Reach | None = None,
-    ) -> None:
+    def _book(self, half: Half, needs: Needs | None = None) -> None:
         """Book a difference under its kind: as a known one, as part of an earlier one, or as new."""
+        finding = half.finding
         events = [(side, event) for side, event in finding.events if event is not None]
         if self.known.explain(finding, self.ledger.matched) is not None:
             self._count_explained(finding, 1)
             return
         for side, _ in events:
             self.ledger.accounts[side].divergent += 1
-        is_new = len(events) == 2 or not self._complete(finding, reach)
-        tainted = tainted or (is_new and self._is_unclear(finding))
-        awaited = None if tainted else self.diverge(moment, needs)
+        is_new = len(events) == 2 or not self._complete(half)
+        tainted = half.divergence.tainted or (is_new and self._is_unclear(finding))
+        awaited = None if tainted else self.diverge(half.moment, needs)
         if is_new:
-            self._add(finding, moment, awaited, reach)
+            self._add(half, awaited)
 
-    def _add(self, finding: Finding, moment: int, awaited: Needs | None, reach: Reach | None) -> None:
+    def _add(self, half: Half, awaited: Needs | None) -> None:
         """Book a new difference; it waits for the `awaited` batches, and decides nothing if that is None."""
-        tainted = awaited is None
-        divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
+        finding = half.finding
+        divergence = Divergence(finding, awaited is None, finding, self.found_by_kind.total())
         self.closed_by_kind[finding.kind] += 1
         self.found_by_kind[finding.kind] += 1
         self.halt_by_rules()
         self._closed.append(divergence)
         if awaited is not None:
-            self.certainty.proven.note(awaited, moment, divergence.number)
-        alone = finding.left is None or finding.right is None
-        if alone:
+            self.certainty.proven.note(awaited, half.moment, divergence.number)
+        if finding.left is None or finding.right is None:
             leftovers = self.unpaired if self._depends(finding.event) else self.independent
-            leftovers.note(finding.side, self.keys_of(finding), Half(divergence, moment, reach))
+            leftovers.note(finding.side, self.keys_of(finding), half._replace(divergence=divergence))
 
     def _is_unclear(self, finding: Finding) -> bool:
         """Whether a surplus event may be a copy that a rule covers; if so, it is noted as a hole.
@@ -255,30 +248,33 @@ class Differences:
         order = self._rules.order
         return isinstance(order, Epochs) or ordered_class(order, event[FORM][ROUTE]) is not None
 
-    def _complete(self, finding: Finding, reach: Reach | None) -> bool:
+    def _complete(self, half: Half) -> bool:
         """Complete an earlier leftover with one of the other side, if it is its other half or came late."""
-        half = self._claim_unpaired(finding, reach)
-        if half is None:
-            return self._came_late(finding)
-        joined = self._joined(half, finding)
-        self.closed_by_kind[half.finding.kind] -= 1
+        earlier = self._claim_unpaired(half)
+        if earlier is None:
+            return self._came_late(half.finding)
+        joined = self._joined(earlier, half.finding)
+        self.closed_by_kind[earlier.finding.kind] -= 1
         self.closed_by_kind[joined.kind] += 1
-        self._closed.append(half.divergence._replace(finding=joined))
+        self._closed.append(earlier.divergence._replace(finding=joined))
         return True
 
-    def _claim_unpaired(self, finding: Finding, reach: Reach | None) -> Half | None:
+    def _claim_unpaired(self, half: Half) -> Half | None:
         """The other half of a leftover: an equal event of the other side, else one of its identity.
 
         A leftover that a clock proved is paired by identity with the events unmatched then, never with later
         ones.
         """
+        finding = half.finding
         side, keys = finding.side.other, self.keys_of(finding)
 
-        def named(half: Half) -> bool:
-            return reach is not None and half.reach is not None and half.fits(finding)
+        def fits(earlier: Half) -> bool:
+            return earlier.fits(finding)
 
-        half = self.unpaired.claim_equal(side, keys, lambda half: half.fits(finding))
-        return half or self.unpaired.claim_named(side, keys, named)
+        found = self.unpaired.claim_equal(side, keys, fits)
+        if found is not None or half.reach is None:
+            return found
+        return self.unpaired.claim_named(side, keys, lambda one: one.reach is not None and fits(one))
 
     def _joined(self, half: Half, other: Finding) -> Finding:
         """The one difference that two halves make."""

@@ -59,11 +59,6 @@ class EventReader(NamedTuple):
         return cast("Iterable[Event]", rows)
 
 
-def places_of(events: Iterable[Event]) -> list[list[int]]:
-    """The places of events in their side: partition and offset."""
-    return [[event[PARTITION], event[OFFSET]] for event in events]
-
-
 def by_place(events: Iterable[Event]) -> dict[PartitionOffset, Event]:
     """Events of one side by place."""
     return {(event[PARTITION], event[OFFSET]): event for event in events}

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
@@ -26,13 +26,6 @@ SAVED = 10_000
 """The latest are remembered over a restart, each by 64 bits: two collide once in many lifetimes."""
 
 
-class Displaced(NamedTuple):
-    """An event in another partition than its class: its index in the run, and the partition of its class."""
-
-    place: int
-    home: int
-
-
 class KeyPartitions:
     """The partitions of the classes of one side."""
 
@@ -41,8 +34,8 @@ class KeyPartitions:
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
 
-    def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[Displaced]:
-        """The sampled events of a partition whose class was in another one before.
+    def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[tuple[int, int]]:
+        """The sampled events of a partition whose class was in another one before: index, and that partition.
 
         Complexity: O(n / `SAMPLE`).
         """
@@ -58,7 +51,7 @@ class KeyPartitions:
             home = home_of.setdefault(kept_together, partition)
             if home != partition:
                 home_of[kept_together] = partition
-                yield Displaced(place, home)
+                yield place, home
 
     def state(self) -> list[list[Any]]:
         """The partitions of the latest classes, for a restart."""
@@ -84,13 +77,13 @@ class PartitionWatch:
 
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
         """The holes caused by the events of a run."""
-        for displaced in self.key_partitions[side].displaced(run.forms, run.partition):
-            low, high = sorted((displaced.home, run.partition))
+        for place, home in self.key_partitions[side].displaced(run.forms, run.partition):
+            low, high = sorted((home, run.partition))
             reason = (
                 f"events whose order counts stand in two partitions ({low} and {high}), "
                 "where Kafka keeps no order between them"
             )
-            yield Hole(reason, side, run.partition, run.offsets[displaced.place])
+            yield Hole(reason, side, run.partition, run.offsets[place])
 
     def paired(self, pairs: Pairs) -> Hole | None:
         """The hole caused by a pair in partitions of different numbers. Complexity: 50 ns a pair.

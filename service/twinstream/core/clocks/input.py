@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.events import Side
 
@@ -231,7 +232,13 @@ class _Query:
             "watermarks": [self.watermark_ms, self.passed_ms],
             "has_watermark": self.has_watermark,
             "pending": [
-                [fact.run, fact.batch, rows_of(fact.consumed), fact.watermark_ms, _pairs(fact.written or {})]
+                [
+                    fact.run,
+                    fact.batch,
+                    rows_of(fact.consumed),
+                    fact.watermark_ms,
+                    pairs_of(fact.written or {}),
+                ]
                 for fact in self.pending
             ],
         }
@@ -271,7 +278,3 @@ def rows_of(offsets: Mapping[InputPartition, int]) -> list[list[Any]]:
 def offsets_of(rows: Iterable[Sequence[Any]]) -> dict[InputPartition, int]:
     """The offsets of the input from their `rows_of`."""
     return {(topic, partition): offset for topic, partition, offset in rows}
-
-
-def _pairs(offsets: Mapping[int, int]) -> list[list[int]]:
-    return [[partition, offset] for partition, offset in offsets.items()]

@@ -16,7 +16,6 @@ from twinstream.core.events import FORM, PARTITION, RECORD, ROUTE, Event, Side, 
 from twinstream.core.matching.index import Hooks, Index
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.proofs import place_of
-from twinstream.core.relation import IdentityOf
 from twinstream.core.rules import Rules
 
 Pieces = tuple[list[Event], list[Event]]
@@ -97,10 +96,9 @@ class Partnerless:
         return sorted((event for event, _ in self._index.unmatched(side)), key=place_in_side)
 
     def _gone(self, proven: Pieces) -> Pieces:
-        identity = self._rules.identity
-        return proven if identity is None else self._with_identity(proven, identity)
-
-    def _with_identity(self, proven: Pieces, identity: IdentityOf) -> Pieces:
+        """Events that are proven to have no partner, each with an event of its identity on the other side."""
+        if (identity := self._rules.identity) is None:
+            return proven
         gone = (list(proven[0]), list(proven[1]))
         for side in Side:
             wanted = Counter(identity(event[FORM][RECORD]) for event in proven[side.other])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals import key_partitions as homes
-from twinstream.core.arrivals.key_partitions import SAMPLE, Displaced, KeyPartitions
+from twinstream.core.arrivals.key_partitions import SAMPLE, KeyPartitions
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Lanes
 
@@ -15,7 +15,7 @@ def forms(*lanes: object) -> list[Form]:
 def test_one_barrier_for_all_keeps_everything_in_one_partition() -> None:
     watched = KeyPartitions(Epochs(Lanes()))
     assert list(watched.displaced(forms("a"), 0)) == []
-    assert list(watched.displaced(forms("b"), 1)) == [Displaced(0, 0)]
+    assert list(watched.displaced(forms("b"), 1)) == [(0, 0)]
 
 
 def test_barriers_with_copies_leave_each_key_its_partition() -> None:
@@ -23,19 +23,19 @@ def test_barriers_with_copies_leave_each_key_its_partition() -> None:
     assert list(watched.displaced(forms("a"), 0)) == []
     assert list(watched.displaced(forms(BARRIER), 1)) == []
     assert list(watched.displaced(forms("b"), 1)) == []
-    assert list(watched.displaced(forms("a"), 1)) == [Displaced(0, 0)]
+    assert list(watched.displaced(forms("a"), 1)) == [(0, 0)]
 
 
 def test_a_key_that_has_moved_is_at_home_where_it_stood_last() -> None:
     watched = KeyPartitions(Lanes())
     found = [list(watched.displaced(forms("a"), partition)) for partition in (0, 1, 1, 0)]
-    assert found == [[], [Displaced(0, 0)], [], [Displaced(0, 1)]]
+    assert found == [[], [(0, 0)], [], [(0, 1)]]
 
 
 def test_what_may_stand_anywhere_hides_nothing_behind_it() -> None:
     watched = KeyPartitions(Lanes())
     assert list(watched.displaced(forms("a"), 0)) == []
-    assert list(watched.displaced(forms(*[b"b"] * SAMPLE, "a"), 1)) == [Displaced(SAMPLE, 0)]
+    assert list(watched.displaced(forms(*[b"b"] * SAMPLE, "a"), 1)) == [(SAMPLE, 0)]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +56,6 @@ def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.
         watched = KeyPartitions(Lanes())
         watched.restore(saved)
     assert list(watched.displaced(forms("a"), 1)) == [], "it is forgotten"
-    assert list(watched.displaced(forms("b"), 1)) == [Displaced(0, 0)]
+    assert list(watched.displaced(forms("b"), 1)) == [(0, 0)]
     assert list(watched.displaced(forms(("c", 7)), 0)) == []
-    assert list(watched.displaced(forms(("c", 7)), 1)) == [Displaced(0, 0)]
+    assert list(watched.displaced(forms(("c", 7)), 1)) == [(0, 0)]
