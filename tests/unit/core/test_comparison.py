@@ -31,12 +31,6 @@ def take(order: str, text: str, more: str = "") -> Driver:
     return driver
 
 
-def test_a_difference_in_one_key_leaves_the_others_in_matching() -> None:
-    driver = take("{per_key: [k]}", "L:a1 R:a2 L:b1 R:b1")
-    assert driver.comparison.diverged
-    assert driver.comparison.matched == 1
-
-
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
@@ -242,13 +236,6 @@ def test_a_key_in_two_partitions_of_a_side_is_a_hole_that_names_both() -> None:
     (hole,) = driver.comparison.holes
     assert (hole.side, hole.partition) == (LEFT, 5)
     assert "(3 and 5)" in hole.reason
-
-
-def test_partitions_do_not_matter_to_a_bag() -> None:
-    driver = Driver(spec("unordered"))
-    driver.feed(LEFT, run(1), partition=3)
-    driver.feed(LEFT, run(1), partition=5)
-    assert driver.comparison.holes == []
 
 
 def test_a_full_memory_is_a_hole_and_what_is_dropped_is_never_verified() -> None:

@@ -74,11 +74,6 @@ def test_times_may_be_texts() -> None:
     assert driver.kinds() == ["missing"]
 
 
-def test_a_restart_changes_nothing() -> None:
-    seconds = " ".join(f"restart both@{second}" for second in range(16, 20))
-    assert timeline(f"L:a@5 both@0-16 ? {seconds} ?", PROVES, timed=True).kinds == ["missing"]
-
-
 def test_what_is_set_aside_is_settled_where_it_proves() -> None:
     seen = timeline("L:a@1 L:a@2 R:a@3 R:a@2 both@0-60 ?", PROVES, SET_ASIDE, timed=True)
     seen.driver.comparison.review()
@@ -124,15 +119,6 @@ def test_an_event_is_missing_once_the_other_version_has_consumed_past_its_input(
     assert found.finding.event[2] == 1
 
 
-def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, RIGHT, 0, consumed=3)
-    driver.comparison.look(RIGHT, {0: 0}, {}, 0.0)
-    driver.comparison.survey((False, False))
-    assert driver.kinds() == ["missing"]
-
-
 def test_an_event_without_a_mark_and_one_with_a_bad_mark_are_never_overdue() -> None:
     driver = marked()
     put_out(driver, LEFT, None)
@@ -175,15 +161,6 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     say(driver, RIGHT, 0, consumed=1)
     driver.look()
     assert driver.kinds() == ["changed"]
-
-
-def test_what_was_said_is_restored() -> None:
-    driver = marked()
-    put_out(driver, LEFT, 0)
-    say(driver, RIGHT, 0, consumed=9)
-    driver.restart()
-    driver.look()
-    assert driver.kinds() == ["missing"]
 
 
 def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> None:

@@ -58,9 +58,5 @@ def test_out_of_budget_distinct_values_still_have_a_longest_common_subsequence(
     assert len(alignment.pairs) == lcs_length(left[:6], right[2:])
 
 
-def test_a_partner_behind_a_surplus_event_is_found() -> None:
-    assert align("a", "xya", 10, whole=True).pairs == [(0, 2)]
-
-
 def test_of_equally_short_explanations_the_one_that_pairs_more_is_taken() -> None:
     assert align("ab", "b", 10).pairs == [(1, 0)]
