@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pytest
+
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Canonical, Event, Form, Side
 from twinstream.core.matching.bags import Bags
@@ -48,25 +50,25 @@ def lanes_over(opened: Opened, canonical: Canonical = bytes) -> LanesIndex:
     return LanesIndex(Lanes(), hooks, 0)
 
 
-def empty_lanes() -> LanesIndex:
+@pytest.fixture
+def lanes() -> LanesIndex:
     return lanes_over(Opened())
 
 
-def test_a_single_waiting_event_is_held_without_a_queue() -> None:
-    lanes = empty_lanes()
+def test_a_single_waiting_event_is_held_without_a_queue(lanes: LanesIndex) -> None:
     lanes.feed(LEFT, [event("a")])
     assert isinstance(lanes.held[LEFT]["a"], Event)
 
 
-def test_a_lane_remembers_since_when_it_was_not_empty_though_its_first_event_is_gone() -> None:
-    lanes = empty_lanes()
+def test_a_lane_remembers_since_when_it_was_not_empty_though_its_first_is_gone(
+    lanes: LanesIndex,
+) -> None:
     lanes.feed(LEFT, [event("a", at_ms=10), event("a", at_ms=50)])
     lanes.feed(RIGHT, [event("a")])
     assert [since for _, since in lanes.unmatched(LEFT)] == [10]
 
 
-def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
-    lanes = empty_lanes()
+def test_a_restored_lane_remembers_it_too_even_with_one_event(lanes: LanesIndex) -> None:
     lanes.restore(LEFT, event("a", at_ms=50), "a", 10)
     assert [since for _, since in lanes.unmatched(LEFT)] == [10]
     lanes.feed(LEFT, [event("a", at_ms=60)])
@@ -74,23 +76,20 @@ def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
     assert [(waiting[3], since) for waiting, since in lanes.unmatched(LEFT)] == [(60, 10)]
 
 
-def test_a_lane_that_is_restored_copy_by_copy_waits_since_its_first() -> None:
-    lanes = empty_lanes()
+def test_a_lane_that_is_restored_copy_by_copy_waits_since_its_first(lanes: LanesIndex) -> None:
     for at_ms in (10, 50, 60):
         lanes.restore(LEFT, event("a", at_ms=at_ms), "a", at_ms)
     assert {since for _, since in lanes.unmatched(LEFT)} == {10}
 
 
-def test_an_emptied_lane_begins_anew() -> None:
-    lanes = empty_lanes()
+def test_an_emptied_lane_begins_anew(lanes: LanesIndex) -> None:
     lanes.feed(LEFT, [event("a", at_ms=10)])
     lanes.feed(RIGHT, [event("a")])
     lanes.feed(LEFT, [event("a", at_ms=50)])
     assert [since for _, since in lanes.unmatched(LEFT)] == [50]
 
 
-def test_a_queue_is_held_where_several_wait() -> None:
-    lanes = empty_lanes()
+def test_a_queue_is_held_where_several_wait(lanes: LanesIndex) -> None:
     lanes.feed(LEFT, [event("a", offset=0), event("b", offset=1), event("a", offset=2)])
     assert isinstance(lanes.held[LEFT]["a"], Queue)
 
@@ -122,8 +121,7 @@ def _copies(lanes: LanesIndex, lane: str | bytes, *offsets: int) -> None:
     lanes.feed(LEFT, [event(lane, offset=offset, at_ms=offset) for offset in offsets])
 
 
-def test_copies_wait_as_a_chain_when_the_oldest_has_left() -> None:
-    lanes = empty_lanes()
+def test_copies_wait_as_a_chain_when_the_oldest_has_left(lanes: LanesIndex) -> None:
     _copies(lanes, BAG, 1, 2, 3)
     assert _chains(lanes) == []
     lanes.feed(RIGHT, [event(BAG)])
@@ -136,22 +134,20 @@ def test_copies_wait_as_a_chain_when_the_oldest_has_left() -> None:
 
 def test_copies_below_a_key_are_a_chain_too() -> None:
     lane = ("key", BAG)
-    lanes = LanesIndex(Lanes(), empty_lanes()._hooks, 1)
+    lanes = LanesIndex(Lanes(), lanes_over(Opened())._hooks, 1)
     lanes.feed(LEFT, [Event(Form(lane, b"x", "event", b"x"), 0, at, at, 0.0) for at in (1, 2)])
     lanes.feed(RIGHT, [Event(Form(lane, b"x", "event", b"x"), 0, 0, 0, 0.0)])
     assert _chains(lanes) == [(1, [2])]
 
 
-def test_a_lane_that_is_a_sequence_is_no_chain_whatever_lanes_are_beside_it() -> None:
-    lanes = empty_lanes()
+def test_a_lane_that_is_a_sequence_is_no_chain_whatever_lanes_are_beside_it(lanes: LanesIndex) -> None:
     _copies(lanes, "sequence", 1, 2)
     _copies(lanes, BAG, 3, 4)
     lanes.feed(RIGHT, [event("sequence"), event(BAG)])
     assert _chains(lanes) == [(3, [4])]
 
 
-def test_a_chain_of_which_the_waiting_copies_are_dropped_is_none() -> None:
-    lanes = empty_lanes()
+def test_a_chain_of_which_the_waiting_copies_are_dropped_is_none(lanes: LanesIndex) -> None:
     first, second, third = (event(BAG, offset=offset, at_ms=offset) for offset in (1, 2, 3))
     lanes.feed(LEFT, [first, second, third])
     lanes.feed(RIGHT, [event(BAG)])
@@ -161,15 +157,13 @@ def test_a_chain_of_which_the_waiting_copies_are_dropped_is_none() -> None:
     assert _chains(lanes) == []
 
 
-def test_a_chain_that_is_restored_is_one() -> None:
-    lanes = empty_lanes()
+def test_a_chain_that_is_restored_is_one(lanes: LanesIndex) -> None:
     lanes.restore(LEFT, event(BAG, offset=5, at_ms=5), BAG, 2)
     lanes.restore(LEFT, event(BAG, offset=6, at_ms=6), BAG, 2)
     assert _chains(lanes) == [(2, [5, 6])]
 
 
-def test_what_waits_alone_is_not_looked_at_for_chains() -> None:
-    lanes = empty_lanes()
+def test_what_waits_alone_is_not_looked_at_for_chains(lanes: LanesIndex) -> None:
     counted = Counted()
     lanes.held = (counted, lanes.held[RIGHT])
     _copies(lanes, BAG, 1, 2)
