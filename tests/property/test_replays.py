@@ -28,7 +28,7 @@ from tests.support.retries import (
 from tests.support.searching import examples
 from tests.support.streams import LEFT, RIGHT
 from twinstream.core.arrivals.attempts import Attempt
-from twinstream.core.arrivals.replays import Alike, Replays
+from twinstream.core.arrivals.replays import Alike, Replays, WrittenRow
 from twinstream.core.arrivals.replays_state import merged
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
@@ -224,7 +224,7 @@ def test_where_attempts_agree_all_of_them_wrote_what_stands_within_the_tolerance
         attempts.append(values)
         for offset, value in enumerate(values):
             record = b"%d %d" % (value, rng.randrange(2))
-            if replays.feed(writes, b"form", 0, offset, Alike(record, record, close)):
+            if replays.feed(WrittenRow(writes, b"form", (0, offset), Alike(record, record, close))):
                 stands.append(value)
     replays.end()
     for values in attempts if replays.take_closed().agreed else ():
@@ -313,6 +313,7 @@ def test_what_is_new_and_which_batches_are_holes_is_told_by_the_definition(
         else:
             batch, partition, wrote = step
             attempt = Attempt("q", batch, wrote.execution, wrote.task, wrote.attempt)
-            assert replays.feed(attempt, wrote.letter, partition, offset) == plain.take(*step)
+            row = WrittenRow(attempt, wrote.letter, (partition, offset))
+            assert replays.feed(row) == plain.take(*step)
         found += [hole.batch[2] for hole in replays.take_closed().holes if hole.batch is not None]
         assert found == plain.holes

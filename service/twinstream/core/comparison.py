@@ -87,7 +87,7 @@ class Comparison:
         apart = SetApart(self.index, self.scopes, self.copies)
         arrival = OverdueByArrival(rules, ledger, self.index, apart, clocks.arrival)
         declared = arrival if clocks.points is None else OverdueByProgress(rules, apart, clocks.points)
-        judge = Judge(ledger, apart, arrival, declared, rules.overdue_after_ms)
+        judge = Judge(ledger, apart, arrival.until, declared, rules.overdue_after_ms)
         return Surveyor(ledger, self.differences, self.open_scopes, judge, declared, self.partnerless)
 
     @property

@@ -35,10 +35,6 @@ class _Proofs:
     moment: int
     booked: list[tuple[int, int]] = field(default_factory=list)
 
-    def join(self, other: _Proofs) -> None:
-        self.moment = min(self.moment, other.moment)
-        self.booked += other.booked
-
 
 class Proven:
     """The proofs of one comparison, by the batches that they wait for.
@@ -84,7 +80,9 @@ class Proven:
             booked.append((moment, number))
 
     def _join(self, needs: Needs, proofs: _Proofs) -> None:
-        self._by_needs.setdefault(needs, _Proofs(proofs.moment)).join(proofs)
+        known = self._by_needs.setdefault(needs, _Proofs(proofs.moment))
+        known.moment = min(known.moment, proofs.moment)
+        known.booked += proofs.booked
 
     # -- the two ends --------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ See `replays` for the theory, and for the letters n, N and M.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -100,6 +100,7 @@ class Execution:
         return all(retried.values())
 
 
+@dataclass(slots=True, eq=False)
 class MicroBatch:
     """One batch of one query: its executions, and while it is open the partitions that it waits for.
 
@@ -109,29 +110,20 @@ class MicroBatch:
     partition the offset of its first row since it was opened.
     """
 
-    __slots__ = (
-        "_agreed",
-        "counts",
-        "executions",
-        "leaders",
-        "place",
-        "refuted",
-        "retried",
-        "rows",
-        "saved",
-        "starts",
-        "waits",
-    )
+    place: PartitionOffset
+    waits: set[int]
+    executions: dict[str, Execution] = field(default_factory=dict)
+    retried: bool = False
+    refuted: bool = False
+    counts: bool = False
+    rows: int = 0
+    saved: int = 0
+    leaders: Leaders = field(default_factory=Leaders)
+    starts: dict[int, int] = field(init=False)
+    _agreed: tuple[int, bool] = (0, True)
 
-    def __init__(self, place: PartitionOffset, waits: Iterable[int]) -> None:
-        self.executions: dict[str, Execution] = {}
-        self.place = place
-        self.waits = set(waits)
-        self.retried = self.refuted = self.counts = False
-        self.rows = self.saved = 0
-        self.leaders = Leaders()
-        self.starts = dict([place])
-        self._agreed = (0, True)
+    def __post_init__(self) -> None:
+        self.starts = dict([self.place])
 
     @property
     def weight(self) -> int:

@@ -91,13 +91,26 @@ class Alike(NamedTuple):
     close: Close
 
 
+class WrittenRow(NamedTuple):
+    """A record: the attempt that wrote it, the letter that its replays share, and its place.
+
+    `alike` is given where events of one form may be unequal.
+    """
+
+    attempt: Attempt | None
+    letter: bytes
+    place: PartitionOffset
+    alike: Alike | None = None
+
+
 class Replays:
     """The batches of one side. `unmarked` counts the records that do not name their attempt.
 
     >>> from twinstream.core.arrivals.attempts import Attempt
     >>> replays = Replays(Side.RIGHT, horizon=10)
     >>> first, retry = Attempt("q", 7, "e", 0, 0), Attempt("q", 7, "e", 0, 1)
-    >>> [replays.feed(attempt, b"x", 0, 0) for attempt in (first, first, retry, retry, retry)]
+    >>> rows = [WrittenRow(attempt, b"x", (0, 0)) for attempt in (first, first, retry, retry, retry)]
+    >>> list(map(replays.feed, rows))
     [True, True, False, False, True]
     """
 
@@ -115,42 +128,25 @@ class Replays:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def feed(
-        self,
-        attempt: Attempt | None,
-        letter: bytes,
-        partition: int,
-        offset: int,
-        alike: Alike | None = None,
-    ) -> bool:
-        """Take an event of a canonical form; returns whether it is new. Complexity: O(1), about 3 µs.
-
-        `alike` is given where events of one form may be unequal.
-        """
+    def feed(self, row: WrittenRow) -> bool:
+        """Take a record; returns whether its event is new. Complexity: O(1), about 3 µs."""
+        attempt = row.attempt
         if attempt is None:
             self.unmarked += 1
             return True
-        query, place = self._reach(attempt, partition), (partition, offset)
+        query = self._reach(attempt, row.place[0])
         if attempt.batch <= query.forgotten:
-            self._miss(attempt, query, place)
+            self._miss(attempt, query, row.place)
             return True
-        return self._add(query, attempt, letter, alike, place)
+        return self._add(query, attempt, row)
 
-    def note_before(
-        self,
-        attempt: Attempt,
-        letter: bytes,
-        partition: int,
-        offset: int,
-        alike: Alike | None = None,
-        *,
-        by_place: bool,
-    ) -> None:
-        """Note an event before the start: `by_place`, or by its content, and then so are all its copies."""
-        query = self._reach(attempt, partition)
+    def note_before(self, row: WrittenRow, *, by_place: bool) -> None:
+        """Note a record before the start: `by_place`, or by its content, and then so are all its copies."""
+        if (attempt := row.attempt) is None:
+            return
+        query = self._reach(attempt, row.place[0])
         if attempt.batch > query.forgotten:
-            salt = b"" if by_place else _BEFORE
-            self._add(query, attempt, letter, alike, (partition, offset), behind=False, salt=salt)
+            self._add(query, attempt, row, behind=False, salt=b"" if by_place else _BEFORE)
 
     def _reach(self, attempt: Attempt, partition: int) -> Query:
         """The query of an attempt; notes that a row of it was read in a partition."""
@@ -162,25 +158,18 @@ class Replays:
         return query
 
     def _add(
-        self,
-        query: Query,
-        attempt: Attempt,
-        letter: bytes,
-        alike: Alike | None,
-        place: PartitionOffset,
-        *,
-        behind: bool = True,
-        salt: bytes = b"",
+        self, query: Query, attempt: Attempt, row: WrittenRow, *, behind: bool = True, salt: bytes = b""
     ) -> bool:
         """Add a row to its batch; returns whether it is new."""
-        form, near = _hashed(letter, salt), None
+        form, near, alike = _hashed(row.letter, salt), None, row.alike
         if alike is not None:
             near = CloseTo(_hashed(alike.content, salt), alike.record, alike.close)
-        number, partition = attempt.batch, place[0]
+        number, place = attempt.batch, row.place
+        partition = place[0]
         batch = query.batches.get(number)
         if batch is None:
             partitions = self._expected | query.front.keys()
-            waits = [other for other in partitions if query.front.get(other, -1) <= number]
+            waits = {other for other in partitions if query.front.get(other, -1) <= number}
             batch = query.batches[number] = query.open[number] = MicroBatch(place, waits)
         batch.counts = batch.counts or behind
         leaders = batch.leaders.weight

@@ -81,7 +81,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     query.complete, query.forgotten = state["complete"], state["forgotten"]
     query.newest_seen, query.told = state["newest_seen"], state["told"]
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
-        batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), row["waits"])
+        batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), set(row["waits"]))
         batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
         batch.starts = dict(row["starts"])
         if row["open"]:

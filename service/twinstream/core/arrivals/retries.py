@@ -7,24 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from twinstream.core.arrivals.attempts import Attempt
-from twinstream.core.arrivals.replays import Alike, Replays
+from twinstream.core.arrivals.replays import Alike, Replays, WrittenRow
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Canonical, Close, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.proofs import Needs, Proof, needs_of
-
-
-class WrittenRow(NamedTuple):
-    """A record: the attempt that wrote it, the letter that its replays share, and its place."""
-
-    attempt: Attempt | None
-    letter: bytes
-    partition: int
-    offset: int
-    alike: Alike | None
 
 
 class Retries:
@@ -51,28 +40,27 @@ class Retries:
         if run.attempts is None:
             return run
         feed = self.sides[side].feed
-        new = [place for place, row in enumerate(self._rows(run, canonical, close)) if feed(*row)]
+        new = [place for place, row in enumerate(self._rows(run, canonical, close)) if feed(row)]
         return run if len(new) == len(run.forms) else run.only(new)
 
     def note_before(
         self, side: Side, run: Run, canonical: Canonical, close: Close | None, *, by_place: bool
     ) -> None:
         """Note a run before the start. Complexity: about 3 µs a record."""
-        replays = self.sides[side]
-        for attempt, letter, partition, offset, alike in self._rows(run, canonical, close):
-            if attempt is not None:
-                replays.note_before(attempt, letter, partition, offset, alike, by_place=by_place)
+        for row in self._rows(run, canonical, close):
+            self.sides[side].note_before(row, by_place=by_place)
 
     def _rows(self, run: Run, canonical: Canonical, close: Close | None) -> Iterator[WrittenRow]:
         """The records of a run, each with the data that identify its replays."""
         for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
+            place = run.partition, offset
             if attempt is None:
-                yield WrittenRow(None, b"", run.partition, offset, None)
+                yield WrittenRow(None, b"", place)
                 continue
             copied = self._copied and form[0] is BARRIER
             where = b" in %d" % run.partition if copied else b""
             alike = None if close is None else Alike(form[1] + where, form[3], close)
-            yield WrittenRow(attempt, canonical(form[1]) + where, run.partition, offset, alike)
+            yield WrittenRow(attempt, canonical(form[1]) + where, place, alike)
 
     @property
     def unmarked(self) -> int:

@@ -16,6 +16,7 @@ The frontier never goes back. At most `SAMPLE` records of a run are read, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Form, Side
@@ -123,25 +124,20 @@ class EventTimes:
         self._reached = list(state["reached_ms"])
 
 
+@dataclass(slots=True)
 class _Partition:
     """The largest event time of one partition, and the time since its last record.
 
     `at_ms` is Kafka's time of the record with the largest. `sure`: a second record was near it.
     """
 
-    __slots__ = ("_jump_ms", "_position", "_since", "at_ms", "largest_ms", "quiet_s", "sure")
-
-    def __init__(
-        self,
-        largest_ms: int | None = None,
-        at_ms: int = 0,
-        sure: bool = False,
-        jump_ms: int | None = None,
-    ) -> None:
-        self.largest_ms, self.at_ms, self.sure, self._jump_ms = largest_ms, at_ms, sure, jump_ms
-        self._position: int | None = None
-        self._since = 0.0
-        self.quiet_s = 0.0
+    largest_ms: int | None = None
+    at_ms: int = 0
+    sure: bool = False
+    _jump_ms: int | None = None
+    _position: int | None = None
+    _since: float = 0.0
+    quiet_s: float = 0.0
 
     @property
     def counted_ms(self) -> int | None:

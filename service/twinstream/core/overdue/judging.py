@@ -52,23 +52,17 @@ class OverdueClock(Protocol):
         """A test for unmatched events of a side, set apart or not: whether the other side has passed them."""
 
 
-class ArrivalLimit(Protocol):
-    """The part of the arrival clock that is used whatever clock is declared."""
-
-    def until(self, side: Side, reading: Reading) -> int | None:
-        """The latest arrival time of a side that is overdue; None if no event is."""
-
-
 @dataclass(frozen=True)
 class Judge:
     """Judges the unmatched events of one comparison; it reads the parts of it, and never changes them.
 
-    `clock` is the declared one. `after_ms` is the age from which an event is overdue on the `arrival` clock.
+    `clock` is the declared one. Whatever that is, `until` tells the latest arrival time of a side that is
+    overdue on the arrival clock, None if no event is; `after_ms` is the age from which one is.
     """
 
     ledger: Ledger
     apart: SetApart
-    arrival: ArrivalLimit
+    until: Callable[[Side, Reading], int | None]
     clock: OverdueClock
     after_ms: int
 
@@ -78,7 +72,7 @@ class Judge:
         A lost copy could hide behind fresh ones, so they are suspected, too. Kafka's timestamps decide that,
         whatever the declared clock is.
         """
-        until = self.arrival.until(side, reading)
+        until = self.until(side, reading)
         if until is None:
             return 0
         long = [copies for since_ms, copies in self.apart.index.chains(side) if since_ms <= until]
@@ -110,7 +104,7 @@ class Judge:
         return (oldest_ms is None or oldest_ms > reach.until_ms) and self._is_over(half, reach, reading)
 
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
-        until = self.arrival.until(half.finding.side, reading)
+        until = self.until(half.finding.side, reading)
         if until is not None and until + self.after_ms >= reach.until_ms:
             return True
         read_at = half.finding.event[READ_AT]

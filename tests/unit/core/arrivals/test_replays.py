@@ -10,7 +10,7 @@ from tests.support.retries import Reader, Row, attempt, replays, rows
 from tests.support.streams import LEFT, RIGHT
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.arrivals import replays as module
-from twinstream.core.arrivals.replays import Replays
+from twinstream.core.arrivals.replays import Replays, WrittenRow
 from twinstream.core.events import Side
 from twinstream.core.order import Lanes
 from twinstream.core.rules import Rules
@@ -28,10 +28,14 @@ class Told(Replays):
         """The names of the rows that are new."""
         found = ""
         for row in rows(text, query):
-            if self.feed(row.attempt, str(row.value).encode(), row.partition, self.offset):
+            if self.feed(self.written(row)):
                 found += row.value["k"]
-            self.offset += 1
         return found
+
+    def written(self, row: Row) -> WrittenRow:
+        """A row at the next offset."""
+        self.offset += 1
+        return WrittenRow(row.attempt, str(row.value).encode(), (row.partition, self.offset - 1))
 
     def holes(self) -> list[str]:
         """Why something could not be judged, so far."""
@@ -87,9 +91,7 @@ def test_the_position_of_a_hole_is_that_of_what_the_retry_added() -> None:
 def _before(told: Told, text: str, *, by_place: bool = False) -> None:
     """Rows that lie before the start."""
     for row in rows(text):
-        assert row.attempt is not None
-        told.note_before(row.attempt, str(row.value).encode(), row.partition, told.offset, by_place=by_place)
-        told.offset += 1
+        told.note_before(told.written(row), by_place=by_place)
 
 
 @pytest.mark.parametrize(("by_place", "new"), [(True, "b"), (False, "ab")])
@@ -196,9 +198,9 @@ class Written:
     def closed(self, side: Side, text: str) -> tuple[int | None, int]:
         """Write rows; the moment of a difference that counts, and how many holes there are new."""
         for row in rows(text):
-            offset = self.next[side, row.partition]
+            place = row.partition, self.next[side, row.partition]
             self.next[side, row.partition] += 1
-            self.retries.sides[side].feed(row.attempt, str(row.value).encode(), row.partition, offset)
+            self.retries.sides[side].feed(WrittenRow(row.attempt, str(row.value).encode(), place))
         _, holes = self.certainty.settle_batches(side)
         return self.certainty.proven.at, len(holes)
 
