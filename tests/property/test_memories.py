@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.searching import examples
+from twinstream.core.accounting.halves import Divergence, Half, tainted, weight
 from twinstream.core.accounting.recent_matches import RecentMatches
 from twinstream.core.accounting.unpaired import Lookups, Unpaired
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Form, Side
 
 contents = st.lists(st.sampled_from([b"a", b"A", b"b", b"c"]), max_size=4)
@@ -48,37 +50,43 @@ actions = st.one_of(
 )
 
 
+def leftover(number: int, size: int) -> Half:
+    event = Event(Form("", b"", "event", bytes(size)), 0, number, 0, 0.0)
+    finding = Finding("missing", event, None, ())
+    return Half(Divergence(finding, False, finding), number)
+
+
 @examples(1600)
 @given(st.lists(actions, min_size=4, max_size=30))
 def test_what_has_no_partner_is_claimed_oldest_first_and_the_oldest_is_forgotten(
     steps: list[tuple[Any, ...]],
 ) -> None:
-    strays = Unpaired[tuple[int, int]](lambda stray: stray[1], LIMIT, BYTES)
+    strays = Unpaired(LIMIT, BYTES)
     plain: tuple[list[Any], list[Any]] = ([], [])
-    for number, (what, side, key, weight) in enumerate(steps):
+    for number, (what, side, key, size) in enumerate(steps):
         kept, expected = plain[side], None
         if what == "note":
-            strays.note(side, key, (number, weight))
-            kept.append((key, (number, weight)))
-            while len(kept) > LIMIT or sum(stray[1] for _, stray in kept) > BYTES:
+            strays.note(side, key, stray := leftover(number, size))
+            kept.append((key, stray))
+            while len(kept) > LIMIT or sum(weight(stray) for _, stray in kept) > BYTES:
                 del kept[0]
         elif what == "amend":
-            strays.amend(lambda stray: (-stray[0], stray[1]))
+            strays.amend(tainted)
             for of_side in plain:
-                of_side[:] = [(key, (-number, weight)) for key, (number, weight) in of_side]
+                of_side[:] = [(key, tainted(stray)) for key, stray in of_side]
         if what in ("note", "amend"):
             assert strays.take_changed()
             continue
         if what == "take":
-            expected = [stray for _, stray in kept if stray[1] >= weight]
-            found: Any = strays.take(side, lambda stray, least=weight: stray[1] >= least)  # type: ignore[misc]
+            expected = [stray for _, stray in kept if weight(stray) >= size]
+            found: Any = strays.take(side, lambda stray, least=size: weight(stray) >= least)  # type: ignore[misc]
             kept[:] = [one for one in kept if one[1] not in expected]
         else:
             place = 0 if what == "equal" else 1
             alike = [one for one in kept if one[0][place] == key[place] and key[place] is not None]
-            expected = next((stray for _, stray in alike if stray[1] >= weight), None)
+            expected = next((stray for _, stray in alike if weight(stray) >= size), None)
             claim = strays.claim_equal if what == "equal" else strays.claim_named
-            found = claim(side, key, lambda stray, least=weight: stray[1] >= least)  # type: ignore[misc]
+            found = claim(side, key, lambda stray, least=size: weight(stray) >= least)  # type: ignore[misc]
             kept[:] = [one for one in kept if one[1] != expected]
         assert found == expected
         assert strays.take_changed() == bool(found)

@@ -24,7 +24,7 @@ from typing import Any
 
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.event_rows import EventReader, event_columns
-from twinstream.core.accounting.unpaired import Reach
+from twinstream.core.accounting.halves import Reach
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.replays import NotAgreed
@@ -208,7 +208,10 @@ class OpenScopes:
             if scope.is_new:
                 self._explain_again(scope)
         self._close_passed(index, ended)
-        self._spend()
+        for scope in sorted(self._grown(), key=attrgetter("explained_as")):
+            if self._credit <= 0:
+                break
+            self._explain_again(scope)
         return self._closed > before
 
     def refresh(self, index: Index, ended: tuple[bool, bool]) -> None:
@@ -222,12 +225,6 @@ class OpenScopes:
         for scope in tuple(self.scopes):
             if scope in self.scopes and not scope.lost and scope.grown:
                 yield scope
-
-    def _spend(self) -> None:
-        for scope in sorted(self._grown(), key=attrgetter("explained_as")):
-            if self._credit <= 0:
-                break
-            self._explain_again(scope)
 
     def _explain_again(self, scope: Scope) -> None:
         """Explain a scope as it is now. All events of a scope that gathers are differences."""
@@ -301,7 +298,8 @@ class OpenScopes:
             explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
             self._credit -= scope.cost
             if look.lost:
-                self._lose(scope, explanation)
+                self.hole(self._too_much)
+                self._give_up(scope, explanation)
                 return explanation
             if look.whole or explanation.met:
                 self.close(scope, explanation, index)
@@ -394,10 +392,6 @@ class OpenScopes:
     def gave_up(self) -> bool:
         """Whether a scope was lost, so that not all differences are explained."""
         return self._too_much in self._certainty.holes
-
-    def _lose(self, scope: Scope, explanation: Explanation) -> None:
-        self.hole(self._too_much)
-        self._give_up(scope, explanation)
 
     def _give_up(self, scope: Scope, explanation: Explanation) -> None:
         """Settle the last findings of a scope, and drop all its other events.

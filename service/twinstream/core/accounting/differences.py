@@ -13,9 +13,9 @@ from typing import Any
 
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.event_rows import EventReader
-from twinstream.core.accounting.halves import Divergence, Half, halves_of, state_of, tainted, weight
+from twinstream.core.accounting.halves import Divergence, Half, Reach, halves_of, state_of, tainted
 from twinstream.core.accounting.ledger import Ledger
-from twinstream.core.accounting.unpaired import Lookups, Reach, Unpaired
+from twinstream.core.accounting.unpaired import Lookups, Unpaired
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.replays import NotAgreed
 from twinstream.core.diagnosis.findings import Finding, Kind
@@ -45,10 +45,10 @@ class Differences:
         self._rules, self.ledger, self.certainty = rules, ledger, certainty
         self.halted = False
         self.known = KnownDifferences(rules.known)
-        self.unpaired: Unpaired[Half] = Unpaired(weight)
-        self.independent: Unpaired[Half] = Unpaired(weight)
-        self.disputed: Unpaired[Half] = Unpaired(weight, rules.unmatched_limit, rules.unmatched_bytes)
-        self.explained: Unpaired[Half] = Unpaired(weight, EXPLAINED_LIMIT, EXPLAINED_BYTES)
+        self.unpaired = Unpaired()
+        self.independent = Unpaired()
+        self.disputed = Unpaired(rules.unmatched_limit, rules.unmatched_bytes)
+        self.explained = Unpaired(EXPLAINED_LIMIT, EXPLAINED_BYTES)
         self.closed_by_kind: Counter[Kind] = Counter()
         self.found_by_kind: Counter[Kind] = Counter()
         self._closed: list[Divergence] = []
@@ -332,7 +332,7 @@ class Differences:
                     getattr(self, part).note(side, self.keys_of(half.finding), half)
 
 
-def _state_of(halves: Unpaired[Half], *, whole: bool) -> list[dict[str, Any]] | None:
+def _state_of(halves: Unpaired, *, whole: bool) -> list[dict[str, Any]] | None:
     """The leftovers of both sides as plain data; None if they have not changed, unless `whole`."""
     changed = halves.take_changed()
     return [state_of(list(halves.all(side))) for side in Side] if whole or changed else None

@@ -6,9 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of, rows_of
-from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import CONTENT, FORM, RECORD, Side
+from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
+
+REACH = 10_000
+"""Offsets of its partition that an event may have moved beyond a scope to count as reordered."""
+
+
+class Reach(NamedTuple):
+    """The limits within which the other half of a leftover may come.
+
+    `offsets` are by side and partition those up to which its scope was compared, `until_ms` is the latest
+    time at which the other half may have been written.
+    """
+
+    offsets: tuple[Mapping[int, int], Mapping[int, int]]
+    until_ms: float
+
+    def includes(self, side: Side, event: Event) -> bool:
+        """Whether an event of a side may be the other half."""
+        end = self.offsets[side].get(event[PARTITION])
+        return (end is None or event[OFFSET] <= end + REACH) and event[TIMESTAMP_MS] <= self.until_ms
 
 
 class Divergence(NamedTuple):

@@ -39,7 +39,8 @@ class Ledger:
         self.timeline = MatchTimeline()
         self.newest_matched_ms: list[int | None] = [None, None]
         self.recent = RecentMatches(rules.recent_matches, rules.exactly)
-        self.repeats = _repeats_of(rules)
+        horizon = rules.duplicate_horizon
+        self.repeats = None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
         self.given_up = [0, 0]
         self.read: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -170,12 +171,6 @@ class Ledger:
         self.newest_matched_ms = list(state["newest_matched_ms"])
         self.given_up = list(state["given_up"])
         self.recent.restore(state["recent"])
-
-
-def _repeats_of(rules: Rules) -> Repeats | None:
-    """The recognition of copies, where the verdict depends on it."""
-    horizon = rules.duplicate_horizon
-    return None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
 
 
 _FORM = itemgetter(0)

@@ -50,14 +50,9 @@ class Copies:
         self._waiting.setdefault(partition, deque()).extend(events)
         ready: list[Event] = []
         self._advance(partition, ready)
-        self._unite_all(ready)
-        return ready
-
-    def _unite_all(self, ready: list[Event]) -> None:
         while self._delivered and self._delivered.keys() >= self.partitions:
             self._unite(ready)
-            for other in tuple(self._waiting):
-                self._advance(other, ready)
+        return ready
 
     def _advance(self, partition: int, ready: list[Event]) -> None:
         """Release the waiting events of a partition up to its next copy of a barrier."""
@@ -73,12 +68,14 @@ class Copies:
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
-        """Release one of the delivered copies, which stands for all of them."""
+        """Release one of the delivered copies, which stands for all of them, and what waits behind them."""
         first, *others = sorted(self._delivered.values(), key=itemgetter(1))
         ready.append(first)
         self.surplus += others
         self._delivered.clear()
         self._contents.clear()
+        for partition in tuple(self._waiting):
+            self._advance(partition, ready)
 
     def finish(self) -> list[Event]:
         """Release all waiting events: no more copies will come, so barriers do with those they have."""
@@ -86,8 +83,6 @@ class Copies:
         while self._delivered:
             self.lacking |= self.partitions - self._delivered.keys()
             self._unite(ready)
-            for partition in tuple(self._waiting):
-                self._advance(partition, ready)
         return ready
 
     def __len__(self) -> int:

@@ -201,15 +201,12 @@ class _Query:
         elif fact.batch <= self.last:
             return
         self.last = fact.batch
-        self._know(fact)
-        self.pending.append(fact)
-        if len(self.pending) > PENDING_LIMIT:
-            self.pending = deque(list(self.pending)[1::2])
-
-    def _know(self, fact: Finished) -> None:
         self.inputs |= fact.consumed.keys()
         self.topics = {topic for topic, _ in self.inputs}
         self.has_watermark = self.has_watermark or fact.watermark_ms is not None
+        self.pending.append(fact)
+        if len(self.pending) > PENDING_LIMIT:
+            self.pending = deque(list(self.pending)[1::2])
 
     def take_effect(self, positions: Mapping[int, int]) -> Iterator[int]:
         while self.pending and _lacking(self.pending[0], positions) is None:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from twinstream.core.accounting.halves import Half
+from twinstream.core.accounting.halves import REACH, Half, Reach
 from twinstream.core.accounting.ledger import Ledger
-from twinstream.core.accounting.unpaired import REACH, Reach
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
 from twinstream.core.overdue.set_apart import SetApart
