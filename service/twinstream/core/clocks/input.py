@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.events import Side
 
@@ -234,7 +233,7 @@ class _Query:
                     fact.batch,
                     rows_of(fact.consumed),
                     fact.watermark_ms,
-                    pairs_of(fact.written or {}),
+                    list(map(list, (fact.written or {}).items())),
                 ]
                 for fact in self.pending
             ],
