@@ -57,10 +57,10 @@ def _json(value: Any) -> bytes:
     except TypeError as error:
         if "64-bit" not in str(error):
             raise TypeError(f"cannot be written as JSON: {error.__cause__ or error}") from None
-        text = orjson.dumps(_with_fragments(value), default=_number)
-    if b"null" in text:
-        _refuse_no_number(value)
-    return text
+    else:
+        if b"null" not in text:
+            return text
+    return orjson.dumps(_exact(value), default=_number)
 
 
 def _number(value: Any) -> orjson.Fragment:
@@ -71,22 +71,15 @@ def _number(value: Any) -> orjson.Fragment:
     raise TypeError(f"{shown} is no JSON value")
 
 
-def _with_fragments(value: Any) -> Any:
-    """The value with integers that are too long for orjson replaced by their texts."""
+def _exact(value: Any) -> Any:
+    """The value with integers that are too long for orjson replaced by their texts.
+
+    Raises ValueError for NaN and infinities, which orjson would turn into null.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no JSON number")
     if type(value) is int:
         return value if abs(value) < _LONGEST_INTEGER else orjson.Fragment(str(value))
     if isinstance(value, dict):
-        return {name: _with_fragments(member) for name, member in value.items()}
-    return [_with_fragments(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _refuse_no_number(value: Any) -> None:
-    """Refuse NaN and infinities, which orjson would turn into null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no JSON number")
-    if isinstance(value, dict):
-        for member in value.values():
-            _refuse_no_number(member)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _refuse_no_number(item)
+        return {name: _exact(member) for name, member in value.items()}
+    return [_exact(item) for item in value] if isinstance(value, (list, tuple)) else value
