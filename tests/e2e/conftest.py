@@ -1,5 +1,5 @@
 """What the tests of the whole product share."""
 
-from tests.support.cases import serve
+from tests.support.cases import place_of, serve
 
-__all__ = ["serve"]
+__all__ = ["place_of", "serve"]

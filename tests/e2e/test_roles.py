@@ -8,37 +8,32 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
 
-from deploy.embedded.kafka import Kafka
+from tests.support.cases import MakePlace, Place
 from tests.support.commands import twinstream
 from tests.support.dashboard import filled, queries
 from tests.support.marks import whole_product
 from tests.support.prometheus import SHIPPED, Prometheus
-from tests.support.service import WEB, ServiceProcess, Writer, spec_file
-from tests.support.stack import MakeTopic
+from tests.support.service import WEB, ServiceProcess, Writer
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
 
 
-class Release:
+class Release(NamedTuple):
     """What a release of the chart runs: a process for the API, and two for matchers."""
 
-    def __init__(self, folder: Path, brokers: str, redis: str, topics: tuple[str, str]) -> None:
-        self._folder, self._places = folder, (brokers, redis)
-        self._topics = topics
-        self.write = Writer(brokers, *topics)
-        self.api = self.process("api", "api")
-        self.matchers = [self.process(f"matcher-{number}", "matcher") for number in range(2)]
+    place: Place
+    api: ServiceProcess
+    matchers: list[ServiceProcess]
 
-    def process(self, name: str, role: str) -> ServiceProcess:
-        """A process of a role, with the same comparison file in a folder of its own."""
-        folder = self._folder / name
-        folder.mkdir()
-        return ServiceProcess(spec_file(folder, "canary", *self._topics), *self._places, "--role", role)
+    @property
+    def write(self) -> Writer:
+        return self.place.write
 
     def owner(self) -> ServiceProcess:
         """The matcher process that owns the comparison."""
@@ -47,10 +42,11 @@ class Release:
 
 
 @pytest.fixture
-def release(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Release]:
+def release(place_of: MakePlace) -> Iterator[Release]:
     """All three, with 300 pairs that match."""
-    topics = topic(partitions=2), topic(partitions=2)
-    release = Release(tmp_path, kafka.brokers, redis_url, topics)
+    place = place_of(2, "")
+    matchers = [place.service(f"matcher-{number}", "--role", "matcher") for number in range(2)]
+    release = Release(place, place.service("api", "--role", "api"), matchers)
     with ExitStack() as stack:
         for process in (release.api, *release.matchers):
             stack.enter_context(process)
@@ -64,7 +60,7 @@ def release(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> I
 @pytest.fixture
 def scraped(release: Release, tmp_path: Path) -> Iterator[Prometheus]:
     """A Prometheus that scrapes all of them, and a second process for the API, as the chart has it."""
-    with release.process("api-2", "api") as second:
+    with release.place.service("api-2", "--role", "api") as second:
         second.passes_with(300)
         beside = [process.address for process in (second, *release.matchers)]
         with Prometheus(tmp_path / "prometheus", release.api.address, beside=beside) as server:
@@ -74,7 +70,7 @@ def scraped(release: Release, tmp_path: Path) -> Iterator[Prometheus]:
 def of_a_comparison(server: Prometheus, expression: str) -> list[tuple[dict[str, str], float]]:
     """The samples of a query: labels that tell no process from another, and the value."""
     found = []
-    for sample in server.query(filled(expression, "canary")):
+    for sample in server.query(filled(expression, "shared")):
         labels = {name: text for name, text in sample["metric"].items() if name not in {"instance", "job"}}
         found.append((labels, float(sample["value"][1])))
     return found
@@ -99,12 +95,12 @@ def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
     release: Release, scraped: Prometheus
 ) -> None:
     differs(release)
-    waits = 'min(twinstream_unmatched{comparison="canary", side="candidate"}) == 1'
+    waits = 'min(twinstream_unmatched{comparison="shared", side="candidate"}) == 1'
     eventually(lambda: scraped.query(waits), seconds=60, what="both processes of the API tell of all of it")
-    fires = 'ALERTS{comparison="canary", alertname="TwinstreamDiverged", alertstate="firing"}'
+    fires = 'ALERTS{comparison="shared", alertname="TwinstreamDiverged", alertstate="firing"}'
     eventually(lambda: scraped.query(fires), seconds=60, what="the alert fires")
     eventually(lambda: len(scraped.query("up == 1")) == 4, seconds=60, what="all four are scraped")
-    fails = 'twinstream_gate{comparison="canary", state="fail"} == 1'
+    fails = 'twinstream_gate{comparison="shared", state="fail"} == 1'
     eventually(lambda: len(scraped.query(fails)) == 2, seconds=60, what="both APIs say so")
 
     for query in queries():

@@ -7,18 +7,14 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import redis
 from confluent_kafka.admin import AdminClient
 
-from deploy.embedded.kafka import Kafka
-from tests.support.cases import NOTHING
+from tests.support.cases import NOTHING, MakePlace, Place
 from tests.support.marks import one_a_change, whole_product
-from tests.support.service import ServiceProcess, Writer, spec_file
-from tests.support.stack import MakeTopic
+from tests.support.service import ServiceProcess
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -26,31 +22,18 @@ pytestmark = whole_product()
 PARTITIONS = 4
 
 
-class Place(NamedTuple):
-    """Two topics with a difference in them, and where services may run that compare them."""
-
-    folder: Path
-    brokers: str
-    redis: str
-    topics: tuple[str, str]
-    write: Writer
-
-    def service(self, name: str, *options: str) -> ServiceProcess:
-        """A service with a folder of its own, as on a host of its own."""
-        folder = self.folder / name
-        folder.mkdir()
-        spec = spec_file(folder, "shared", *self.topics, more="co_partitioned: true\n")
-        return ServiceProcess(spec, self.brokers, self.redis, "--shards", "2", *options)
-
-
 @pytest.fixture
-def place(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Place:
-    topics = topic(partitions=PARTITIONS), topic(partitions=PARTITIONS)
-    write = Writer(kafka.brokers, *topics)
-    write.both(range(500))
-    write.reference(3, -1)
-    write.both(range(500, 1000))
-    return Place(tmp_path, kafka.brokers, redis_url, topics, write)
+def place(place_of: MakePlace) -> Place:
+    """Where services of two matchers may run, with a difference in both topics."""
+    place = place_of(PARTITIONS, "co_partitioned: true\n")
+    place.write.both(range(500))
+    place.write.reference(3, -1)
+    place.write.both(range(500, 1000))
+    return place
+
+
+def two_matchers(place: Place, name: str, *options: str) -> ServiceProcess:
+    return place.service(name, "--shards", "2", *options)
 
 
 def has_diverged(service: ServiceProcess, matched: int = 1000) -> None:
@@ -76,7 +59,7 @@ def is_anew(service: ServiceProcess, matched: int) -> None:
 
 
 def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -> None:
-    with place.service("alone") as service:
+    with two_matchers(place, "alone") as service:
         has_diverged(service)
         matchers = service.matchers()
         response = service.reset()
@@ -96,7 +79,7 @@ def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -
 def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or_both_in_the_new(
     place: Place, number: int
 ) -> None:
-    with place.service("alone") as service, ThreadPoolExecutor(1) as aside:
+    with two_matchers(place, "alone") as service, ThreadPoolExecutor(1) as aside:
         has_diverged(service)
         asked = aside.submit(service.reset)
         os.kill(service.matchers()[number], signal.SIGKILL)
@@ -116,7 +99,7 @@ def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or
 
 
 def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place: Place) -> None:
-    with place.service("alone") as service:
+    with two_matchers(place, "alone") as service:
         has_diverged(service)
         ends = {str(row["partition"]): row["position"] for row in service.get("")["progress"]["candidate"]}
         lost = {**ends, "3": ends["3"] + 1}
@@ -140,8 +123,8 @@ def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place:
 @pytest.fixture
 def apart(place: Place) -> Iterator[tuple[ServiceProcess, list[ServiceProcess]]]:
     """The API alone, and matchers on two hosts."""
-    api = place.service("api", "--role", "api")
-    hosts = [place.service(f"host-{number}", "--role", "matcher") for number in range(2)]
+    api = two_matchers(place, "api", "--role", "api")
+    hosts = [two_matchers(place, f"host-{number}", "--role", "matcher") for number in range(2)]
     with ExitStack() as stack:
         for process in (api, *hosts):
             stack.enter_context(process)

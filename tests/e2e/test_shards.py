@@ -7,17 +7,14 @@ import re
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from deploy.embedded.kafka import Kafka
-from deploy.embedded.redis_server import RedisServer
-from tests.support.cases import NOTHING
+from tests.support.cases import NOTHING, MakePlace, Place
 from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
-from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -27,30 +24,20 @@ ROUNDS = 3
 DIVIDED = "co_partitioned: true\n"
 
 
-class Case(NamedTuple):
-    """A comparison file, where its services run, and a writer to its topics."""
-
-    spec: Path
-    brokers: str
-    redis: str
-    write: Writer
-
-    def service(self, shards: int = 1, database: int = 0) -> ServiceProcess:
-        """A service on a database of Redis."""
-        redis = f"{self.redis}{database}"
-        return ServiceProcess(self.spec, self.brokers, redis, "--shards", str(shards))
-
-    def passes(self, service: ServiceProcess, numbers: range) -> None:
-        """With these pairs, and all before them, the gate passes."""
-        self.write.both(numbers)
-        service.passes_with(numbers.stop)
-
-
 @pytest.fixture
-def case(kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path) -> Case:
-    topics = topic(partitions=PARTITIONS), topic(partitions=PARTITIONS)
-    spec = spec_file(tmp_path, "shared", *topics, more=DIVIDED)
-    return Case(spec, kafka.brokers, redis_server.url[:-1], Writer(kafka.brokers, topics[0], topics[1]))
+def place(place_of: MakePlace) -> Place:
+    return place_of(PARTITIONS, DIVIDED)
+
+
+def shared(place: Place, name: str = "first") -> ServiceProcess:
+    """A service with two matchers."""
+    return place.service(name, "--shards", "2")
+
+
+def passes(place: Place, service: ServiceProcess, numbers: range) -> None:
+    """With these pairs, and all before them, the gate passes."""
+    place.write.both(numbers)
+    service.passes_with(numbers.stop)
 
 
 def plant(write: Writer) -> None:
@@ -84,20 +71,20 @@ def outcome(service: ServiceProcess) -> dict[str, Any]:
     return {**{member: status[member] for member in members}, "found": found}
 
 
-def test_two_matchers_find_what_one_finds(case: Case) -> None:
-    plant(case.write)
-    with case.service() as alone:
+def test_two_matchers_find_what_one_finds(place: Place) -> None:
+    plant(place.write)
+    with place.service("alone") as alone:
         expected = outcome(alone)
-    with case.service(2, database=2) as service:
+    with place.service("shared", "--shards", "2", redis=f"{place.redis[:-1]}2") as service:
         assert outcome(service) == expected
         assert len(service.matchers()) == 2
         positions = [partition["position"] for partition in service.get("")["progress"]["candidate"]]
         assert (len(positions), sum(positions)) == (4, EVENTS // 2)
 
 
-def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(case: Case) -> None:
-    with case.service(2) as service:
-        case.passes(service, range(1000))
+def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(place: Place) -> None:
+    with shared(place) as service:
+        passes(place, service, range(1000))
         matchers = service.matchers()
         os.kill(matchers[0], signal.SIGKILL)
         service.answers("undecided")
@@ -105,14 +92,16 @@ def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(cas
         assert "Shard 0 of 2: " in reasons or "Shard 1 of 2: " in reasons
         service.answers("pass")
         assert service.get("")["matched"] == 1000
-        case.passes(service, range(1000, 2000))
+        passes(place, service, range(1000, 2000))
         assert set(service.matchers()) & set(matchers) == {matchers[1]}
 
 
-def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when_it_wakes(case: Case) -> None:
-    with case.service(2) as service:
-        case.passes(service, range(1000))
-        with case.service(2) as second:
+def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when_it_wakes(
+    place: Place,
+) -> None:
+    with shared(place) as service:
+        passes(place, service, range(1000))
+        with shared(place, "second") as second:
             eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
             second.answers("pass")  # as the owner of both does
             assert not second.ready()
@@ -120,7 +109,7 @@ def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when
             os.kill(paused, signal.SIGSTOP)
             try:
                 eventually(lambda: _owns_one_of_two(second), seconds=40, what="it owns one of two")
-                case.write.both(range(1000, 1500))
+                place.write.both(range(1000, 1500))
                 assert service.gate() == "undecided"
                 second.passes_with(1500)  # it shows both, one of which it owns
             finally:
@@ -139,17 +128,17 @@ def _owns_one_of_two(service: ServiceProcess) -> bool:
     return [bool(stands_by.match(one)) for one in service.get("")["health"]["reasons"]] == [True]
 
 
-def test_another_number_of_matchers_waits_for_a_reset(case: Case) -> None:
-    with case.service() as alone:
-        case.passes(alone, range(500))
-    with case.service(2) as service:
+def test_another_number_of_matchers_waits_for_a_reset(place: Place) -> None:
+    with place.service("before") as alone:
+        passes(place, alone, range(500))
+    with shared(place) as service:
         _is_refused_state(service, "1, and this process")
         assert service.gate() == "undecided"
         done = service.reset(start=None)
         assert done.status_code == 200, done.text
         service.passes_with(500)
         assert service.get("")["reset_count"] == 1
-    with case.service() as alone:
+    with place.service("after") as alone:
         _is_refused_state(alone, "2")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -64,3 +64,35 @@ def serve(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Ite
             return stack.enter_context(serving(tmp_path, kafka.brokers, redis_url, topics, *options, **more))
 
         yield start
+
+
+class Place(NamedTuple):
+    """Two topics and a writer to them, and where services may run that compare them."""
+
+    folder: Path
+    brokers: str
+    redis: str
+    topics: tuple[str, str]
+    write: Writer
+    more: str
+
+    def service(self, name: str, *options: str, redis: str = "") -> ServiceProcess:
+        """A service with a folder of its own, as on a host of its own; its state may be in another Redis."""
+        folder = self.folder / name
+        folder.mkdir()
+        spec = spec_file(folder, "shared", *self.topics, more=self.more)
+        return ServiceProcess(spec, self.brokers, redis or self.redis, *options)
+
+
+MakePlace = Callable[[int, str], Place]
+
+
+@pytest.fixture
+def place_of(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> MakePlace:
+    """Makes two topics of so many partitions, for a comparison file with these lines more."""
+
+    def make(partitions: int, more: str) -> Place:
+        topics = topic(partitions=partitions), topic(partitions=partitions)
+        return Place(tmp_path, kafka.brokers, redis_url, topics, Writer(kafka.brokers, *topics), more)
+
+    return make
