@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.support.server import TOKENS, Matcher, Served, served
-from tests.support.statuses import expectation, now, status
+from tests.support.statuses import now, status
 from twinstream.api.state.board import Board
 
 
@@ -17,7 +17,6 @@ from twinstream.api.state.board import Board
 def service() -> Iterator[Served]:
     """A service with one comparison, which is EQUIVALENT."""
     with served(Board(stale_after_seconds=60)) as service:
-        service.call(lambda: service.board.expect(expectation()))
         service.publish(status(at=now()))
         yield service
 

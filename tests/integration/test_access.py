@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.browser import chromium, watched
 from tests.support.server import OPERATOR, READER, Served, served
-from tests.support.statuses import NAME, expectation, now, status
+from tests.support.statuses import NAME, now, status
 from tests.support.waiting import eventually
 from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
@@ -26,7 +26,6 @@ OPEN = ["/healthz", "/readyz", "/login", "/static/base.css", "/static/js/login.j
 
 
 def begin(service: Served) -> Served:
-    service.call(lambda: service.board.expect(expectation()))
     service.publish(status(at=now()))
     return service
 

@@ -14,7 +14,7 @@ import zstandard
 from tests.support.commands import twinstream
 from tests.support.server import TOKENS, served
 from tests.support.service import spec_file
-from tests.support.statuses import NAME, expectation, now, status
+from tests.support.statuses import NAME, now, status
 from twinstream.api.state.board import Board
 from twinstream.testing import check
 
@@ -186,7 +186,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def url() -> Iterator[str]:
     """The address of a service with one comparison."""
     with served(Board(stale_after_seconds=60)) as service:
-        service.call(lambda: service.board.expect(expectation()))
         service.publish(status(at=now()))
         yield service.url
 

@@ -63,8 +63,7 @@ def first_of_two(shelf: RedisShelf) -> Iterator[StatusRelay]:
 
 def heard() -> Board:
     """A board that hears the owner."""
-    clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now)
+    board = Clocks().board()
     board.accept(status())
     return board
 

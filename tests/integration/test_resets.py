@@ -23,7 +23,6 @@ BODY = {"reason": "1.9.1 deployed", "by": "ann"}
 @pytest.fixture
 def service(matcher: Matcher) -> Iterator[Served]:
     with served(Board(stale_after_seconds=60), reset=matcher) as service:
-        service.call(lambda: service.board.expect(expectation()))
         service.publish(status(at=now()))
         yield service
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from tests.support.statuses import NAME, reset
+from tests.support.statuses import NAME, expectation, reset
 from tests.support.waiting import eventually
 from twinstream.api.app import create_app
 from twinstream.api.routes.operations import Metrics
 from twinstream.api.state.board import Board
-from twinstream.status.comparison import Publication, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import ComparisonStatus, Publication, Reset, ResetRefused, ResetRequest
 
 T = TypeVar("T")
 READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
@@ -92,8 +92,10 @@ class Served:
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(5)
 
     def publish(self, *publications: Publication, made_at: float | None = None) -> None:
-        """What a matcher would send."""
+        """What a matcher would send, of a comparison that is expected then."""
         for publication in publications:
+            if isinstance(publication, ComparisonStatus):
+                self.call(partial(self.board.expect, expectation(publication.name)))
             self.call(partial(self.board.accept, publication, made_at=made_at))
 
     def _run(self) -> None:

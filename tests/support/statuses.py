@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from twinstream.adapters.clocks import ManualClock
+from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
 from twinstream.status.common import Accounts, DivergenceCounts, Sides
 from twinstream.status.comparison import (
@@ -45,6 +46,12 @@ class Clocks(ManualClock):
 
     def __init__(self) -> None:
         super().__init__(START.timestamp())
+
+    def board(self, expected: Expectation | None = None, **more: Any) -> Board:
+        """A board that expects a comparison, and has heard nothing."""
+        board = Board(monotonic=self.monotonic, now=self.now, **more)
+        board.expect(expected or expectation())
+        return board
 
 
 def expectation(name: str = NAME, **changes: Any) -> Expectation:

@@ -252,8 +252,7 @@ def test_the_charts_are_described_for_those_who_do_not_see_them_with_the_past_fr
     browser: Browser,
 ) -> None:
     clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=600)
-    with served(board) as service, watched(browser) as watch:
+    with served(clocks.board(stale_after_seconds=600)) as service, watched(browser) as watch:
 
         def waits(reference: int, **more: Any) -> None:
             clocks.advance(1)

@@ -15,12 +15,10 @@ from tests.support.statuses import (
     Clocks,
     counts,
     diverged,
-    expectation,
     partition,
     status,
 )
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
-from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import CheckpointInfo, Health
 
@@ -34,7 +32,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.clocks = Clocks()
-        self.board = Board(monotonic=self.clocks.monotonic, now=self.clocks.now)
+        self.board = self.clocks.board()
         registry = CollectorRegistry()
         registry.register(MatcherCollector(self.board.views))
         registry.register(StatusCollector(self.board.views, self.clocks.now))
@@ -57,7 +55,6 @@ def scene() -> Scene:
 
 
 def test_every_series_but_those_of_partitions_is_there_before_the_first_status(scene: Scene) -> None:
-    scene.board.expect(expectation())
     before = scene.series()
     scene.board.accept(status())
     after = scene.series()
@@ -107,7 +104,6 @@ def test_a_metric_is_what_the_status_says(
 
 
 def test_metrics_without_more_labels_are_those_of_the_status_too(scene: Scene) -> None:
-    scene.board.expect(expectation())
     names = ("evidence_matches", "evidence_required_matches", "evidence_seconds", "evidence_required_seconds")
     assert [scene.value(name) for name in names] == [0, 1000, 0, 300]
     assert scene.value("resets_total") == 0
@@ -118,7 +114,6 @@ def test_metrics_without_more_labels_are_those_of_the_status_too(scene: Scene) -
 
 
 def test_counters_and_histograms_start_at_zero(scene: Scene) -> None:
-    scene.board.expect(expectation())
     found = {key: it for key, it in scene.series().items() if key[0].endswith(("_total", "_bucket", "_sum"))}
     assert len(found) > 20
     assert set(found.values()) == {0.0}

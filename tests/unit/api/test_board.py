@@ -36,7 +36,7 @@ def clocks() -> Clocks:
 
 @pytest.fixture
 def board(clocks: Clocks) -> Board:
-    return Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=5.0)
+    return clocks.board(stale_after_seconds=5.0)
 
 
 def at(seconds: float, name: str = NAME) -> ComparisonStatus:
@@ -44,7 +44,6 @@ def at(seconds: float, name: str = NAME) -> ComparisonStatus:
 
 
 def test_an_expected_comparison_is_pending_and_degraded_before_its_first_status(board: Board) -> None:
-    board.expect(expectation())
     view = board.view(NAME)
     shown = view.status.verdict, view.freshness.state, view.gate.answer
     assert shown == ("PENDING", "awaited", "undecided")
@@ -59,7 +58,6 @@ def test_expecting_a_known_comparison_changes_nothing(board: Board) -> None:
 
 
 def test_a_fresh_status_is_shown_as_it_came(board: Board) -> None:
-    board.expect(expectation())
     board.accept(status())
     assert board.view(NAME).status == status()
     assert board.view(NAME).gate.answer == "pass"
@@ -130,7 +128,6 @@ def test_a_matcher_that_falls_again_and_again_is_in_a_crash_loop_also_while_it_i
 
 
 def test_a_matcher_that_is_lost_before_it_published_has_no_last_verdict(board: Board) -> None:
-    board.expect(expectation())
     board.lost(NAME, "its matcher failed with an error; it is started again")
     gate = board.view(NAME).gate
     assert (gate.answer, gate.updated_at) == ("undecided", "")
@@ -266,7 +263,6 @@ def test_a_status_is_made_into_bytes_once_a_publication_whoever_asks(
         return dump(self, **more)
 
     monkeypatch.setattr(ComparisonStatus, "model_dump_json", counting)
-    board.expect(expectation())
     mailboxes = [board.subscribe() for _ in range(50)]
     made.clear()
     for second in range(3):
@@ -478,13 +474,14 @@ def test_a_subscriber_of_one_comparison_hears_of_no_other(board: Board) -> None:
 def test_a_subscriber_of_hundreds_of_comparisons_hears_how_each_of_them_stands(board: Board) -> None:
     names = {f"pipeline-{number}" for number in range(400)}
     for name in names:
+        board.expect(expectation(name))
         board.accept(status(name))
     mailbox = board.subscribe()
     for number in range(1000):
         mailbox.put(BoardEvent("divergence", "pipeline-0", "{}", subject=f"d{number}"))
     waiting = drain(mailbox)
     for kind in ("status", "gate"):
-        assert {event.comparison for event in waiting if event.name == kind} == names
+        assert {event.comparison for event in waiting if event.name == kind} == {*names, NAME}
 
 
 def test_a_closed_board_ends_its_streams(board: Board) -> None:

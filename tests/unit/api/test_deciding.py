@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.statuses import NAME, START, Clocks, coverage, diverged, expectation, status, unmatched
+from tests.support.statuses import NAME, START, Clocks, coverage, diverged, status, unmatched
 from twinstream.api.gate.freshness import awaited, heard, lost
 from twinstream.api.gate.gate_hints import GateFacts, to_decide
 from twinstream.api.gate.samples import Sample
-from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import (
     ComparisonStatus,
@@ -183,9 +182,7 @@ def test_nothing_else_matters_while_nobody_compares(freshness: Any, told: str) -
 
 
 def test_the_gate_says_it_while_it_is_undecided_and_only_then() -> None:
-    clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now)
-    board.expect(expectation())
+    board = Clocks().board()
     assert board.view(NAME).gate.to_decide.startswith("Its matcher has to start.")
     board.accept(status(verdict="INCONCLUSIVE", suspicions=1))
     board.accept(UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),)))

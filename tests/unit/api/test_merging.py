@@ -212,9 +212,7 @@ def clocks() -> Clocks:
 
 @pytest.fixture
 def board(clocks: Clocks) -> Board:
-    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=5.0)
-    board.expect(TWO)
-    return board
+    return clocks.board(TWO, stale_after_seconds=5.0)
 
 
 def at(clocks: Clocks) -> ShardStatus:

@@ -6,18 +6,16 @@ from datetime import timedelta
 
 import structlog
 
-from tests.support.statuses import NAME, START, Clocks, diverged, expectation, histogram, status
+from tests.support.statuses import NAME, START, Clocks, diverged, histogram, status
 from twinstream.api.gate.freshness import heard
 from twinstream.api.gate.gate import gate
 from twinstream.api.gate.samples import Samples
-from twinstream.api.state.board import Board
 from twinstream.api.stream.timeline import Timeline
 
 
 def test_a_phase_begins_when_verdict_gate_or_health_change_and_not_before() -> None:
     clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now)
-    board.expect(expectation())
+    board = clocks.board()
     board.tick()
     for seconds in (1, 2, 3):
         clocks.advance(1)
@@ -39,7 +37,7 @@ def test_a_phase_begins_when_verdict_gate_or_health_change_and_not_before() -> N
 
 def test_each_phase_is_a_line_of_the_log_whose_level_tells_how_bad_it_is() -> None:
     clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now)
+    board = clocks.board()
     with structlog.testing.capture_logs() as lines:
         for seconds, now in enumerate((status(), status(), diverged())):
             clocks.advance(1)
@@ -57,7 +55,7 @@ def test_each_phase_is_a_line_of_the_log_whose_level_tells_how_bad_it_is() -> No
 
 def test_a_pass_that_grows_too_old_is_a_phase_although_nothing_is_published() -> None:
     clocks = Clocks()
-    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=9000)
+    board = clocks.board(stale_after_seconds=9000)
     board.accept(status())
     clocks.advance(301)
     board.tick()

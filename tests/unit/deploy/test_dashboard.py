@@ -13,11 +13,10 @@ from prometheus_client import CollectorRegistry
 
 from deploy.embedded import prerequisites
 from tests.support.dashboard import DASHBOARD, FILE, filled, panels, queries
-from tests.support.statuses import NAME, status
+from tests.support.statuses import NAME, Clocks, status
 from tests.support.tools import run
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
-from twinstream.api.state.board import Board
 
 GRAFANA = FILE.parents[1]
 RULES = FILE.parents[2] / "prometheus" / "rules"
@@ -26,7 +25,7 @@ DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 def names_of_metrics() -> set[str]:
     """The names of all samples that the service exposes, and of what is recorded from them."""
-    board, registry = Board(), CollectorRegistry()
+    board, registry = Clocks().board(), CollectorRegistry()
     board.accept(status(explained_by_rule={"PRICE-17": 1}))
     for collector in (MatcherCollector(board.views), StatusCollector(board.views)):
         registry.register(collector)

@@ -25,7 +25,6 @@ from twinstream.api.http.rendered import Rendered
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import Entry, View
 from twinstream.api.state.expectation import Expectation
-from twinstream.api.state.matchers import MatcherView
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
 from twinstream.api.stream.sse_events import event_of, phase_event, sample_event, status_event, verdict_event
 from twinstream.api.stream.timeline import Phase, log_phase
@@ -46,7 +45,7 @@ STALE_AFTER_SECONDS = 5.0
 
 
 class UnknownComparisonError(LookupError):
-    """A comparison of this name is neither expected nor published."""
+    """No comparison of this name is expected."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no comparison {name!r}")
@@ -94,7 +93,7 @@ class Board:
         It was true at `made_at`, on the monotonic clock; without it, now.
 
         A status seen before (with the same run and time of writing) says nothing new: reading it again does
-        not make it fresh.
+        not make it fresh. Raises UnknownComparisonError.
         """
         match publication:
             case ComparisonStatus():
@@ -237,11 +236,7 @@ class Board:
 
     def _accept_status(self, said: ShardStatus, shard: int, made_at: float | None) -> None:
         status, now = said.status, self._monotonic()
-        entry = self._entries.get(status.name)
-        if entry is None:
-            matchers = [MatcherView(now)]
-            entry = Entry(None, status, matchers, status.updated_at, self._stale_after)
-            self._entries[status.name] = entry
+        entry = self._entry(status.name)
         matcher = entry.matchers[shard]
         known = matcher.said is not None and _same_writing(matcher.said.status, status)
         has_ended = matcher.ended == status.started_at and said.waiting_for is None

@@ -78,7 +78,7 @@ class Entry:
     reset that subscribers know.
     """
 
-    expected: Expectation | None
+    expected: Expectation
     status: ComparisonStatus
     matchers: list[MatcherView]
     awaited_since: datetime
@@ -113,13 +113,11 @@ class Entry:
     def merge(self, now: datetime) -> ComparisonStatus:
         """Merge the last statuses of all matchers; returns the previous status."""
         said = {number: one.said for number, one in enumerate(self.matchers) if one.said is not None}
-        if len(self.matchers) == 1 or self.expected is None:
-            status = said[0].status
-        else:
-            status = merged(self.expected, said, now, self.status)
+        alone = len(self.matchers) == 1
+        status = said[0].status if alone else merged(self.expected, said, now, self.status)
         known = self._never_less(status)
-        trial_of = None if self.expected is None else self.expected.trial_of
-        previous, self.status = self.status, known.model_copy(update={"trial_of": trial_of})
+        trial = {"trial_of": self.expected.trial_of}
+        previous, self.status = self.status, known.model_copy(update=trial)
         return previous
 
     def _never_less(self, status: ComparisonStatus) -> ComparisonStatus:
@@ -158,8 +156,8 @@ class Entry:
             self._gate(status, freshness, moment),
             sum(matcher.falls for matcher in self.matchers),
             bool(loops),
-            () if self.expected is None else self.expected.exclusions,
-            () if self.expected is None else self.expected.changes,
+            self.expected.exclusions,
+            self.expected.changes,
         )
 
     def _verified_age(self, moment: float) -> float | None:
