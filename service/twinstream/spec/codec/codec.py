@@ -285,25 +285,16 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
 
 
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
+    """The identity of an event; one with none of its fields shares it with no other."""
     if spec.identity is None:
         return None
     paths = [spec.path_of(field) for field in spec.identity]
 
-    def members(record: bytes) -> bytes:
+    def identity(record: bytes) -> Hashable:
         value = value_of(record)
         found = [read(value, path) for path in paths]
+        if all(member is ABSENT for member in found):
+            return object()
         return canonical_value([[] if member is ABSENT else [member] for member in found])
-
-    return about(members, canonical_value([[] for _ in paths]).__eq__)
-
-
-def about(
-    members: Callable[[bytes], Hashable], is_nothing: Callable[[Any], bool]
-) -> Callable[[bytes], Hashable]:
-    """The identity of an event, read from its members; an event with none of them shares it with no other."""
-
-    def identity(record: bytes) -> Hashable:
-        found = members(record)
-        return object() if is_nothing(found) else found
 
     return identity

@@ -4,7 +4,7 @@ Matching asks whether events are equal, whether the fields that the order reads 
 of the identity are. Digests answer all three: 128 bits of BLAKE2b, keyed with the secret of the comparison,
 of the canonical form and of each of these fields. So the record of a form is a *token*: the kind and these
 digests. The form can be made from it again. Digests cannot compare times, nor numbers with a tolerance; a
-file that asks for those is refused (`keeping_laws`).
+file that asks for those is refused (`spec.laws`).
 
 The probability that among n events any two different ones share a digest is below n² / 2^129: 10^-20 for 10^9
 events.
@@ -22,7 +22,7 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, RefusedRecord, about
+from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, RefusedRecord
 from twinstream.spec.codec.layout import Route
 from twinstream.spec.codec.routes import Routing
 from twinstream.spec.file.model import Spec
@@ -86,21 +86,23 @@ class Digests:
         kind, digest, told = self._opened(token)
         return Form(self._lane(kind, digest, told), digest, kind, token)
 
-    def members(self, paths: Sequence[Path]) -> Callable[[bytes], Hashable]:
-        """A reader of the digests of the fields at some paths of a token, as a key.
+    def identity(self, paths: Sequence[Path]) -> Callable[[bytes], Hashable]:
+        """The identity of the event of a token: the digests of its fields at some paths.
 
-        A field that decides nothing for a kind counts as absent in its events.
+        An event with none of them shares it with no other. A field that decides nothing for a kind counts as
+        absent in its events.
         """
         places = {
             kind: [known.index(path) for path in paths if path in known]
             for kind, known in self._paths.items()
         }
 
-        def members(token: bytes) -> Hashable:
+        def identity(token: bytes) -> Hashable:
             kind, _, told = self._opened(token)
-            return b"".join(told[place] for place in places[kind])
+            found = b"".join(told[place] for place in places[kind])
+            return found if found.strip(_NONE) else object()
 
-        return members
+        return identity
 
     def _told(self, value: Any, path: Path, kind: str) -> bytes:
         member = read(value, path)
@@ -135,8 +137,7 @@ class KeptCodec(Codec):
         super().__init__(spec)
         self._twins_of: dict[bytes, Form] = {}
         if spec.identity is not None:
-            members = self._digests.members([spec.path_of(field) for field in spec.identity])
-            self.identity = about(members, lambda told: not told.strip(_NONE))
+            self.identity = self._digests.identity([spec.path_of(field) for field in spec.identity])
 
     def _routing(self, spec: Spec) -> Routing:
         """Make the lane, digest and token of an event stand for its route while it is read."""

@@ -12,16 +12,15 @@ them in order of importance. A law may rely on the model, never on another law.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, combinations
 from operator import eq
 
 from twinstream.core.events import Side
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.orders import EVERY, Barrier
+from twinstream.spec.file.orders import EVERY, Barrier, CallableOrder, Dependent, nodes
 from twinstream.spec.file.paths import first_clash, overlap, parse_path
-from twinstream.spec.file.values import Breach, Location, nearest
+from twinstream.spec.file.values import Breach, Location, dotted, nearest
 from twinstream.spec.laws.equality import equality_laws, equality_paths
-from twinstream.spec.laws.keeping import keeping_laws
 from twinstream.spec.laws.order import order_laws
 
 _PARTS = "$key, $timestamp, $partition and $headers.NAME"
@@ -40,7 +39,7 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _lists,
         equality_laws,
         _known_differences,
-        keeping_laws,
+        _keeping,
     )
     return chain.from_iterable(law(spec) for law in laws)
 
@@ -190,3 +189,49 @@ def _known_differences(spec: Spec) -> Iterator[Breach]:
 
 def _tolerant(spec: Spec) -> bool:
     return any(equality.tolerance for _, equality in spec.equalities)
+
+
+# -- `keep: hashes` ----------------------------------------------------------------------------------------
+
+
+def _keeping(spec: Spec) -> Iterator[Breach]:
+    """No declaration may need more than digests, if they are all that is held (see `codec.digests`)."""
+    if spec.keep == "records":
+        return
+    why = "with `keep: hashes` only digests of values are held, which tell whether two are equal and no more"
+    for at, what in chain(_of_order(spec), _of_values(spec), _of_fields(spec)):
+        yield Breach(("keep",), f"{why}, and `{dotted(at)}` {what}: take it out, or leave `keep` out")
+
+
+def _of_order(spec: Spec) -> Iterator[tuple[Location, str]]:
+    for node in nodes(spec.order, spec.compared_kinds):
+        match node.order:
+            case CallableOrder():
+                yield (*node.at, "callable"), "needs the values"
+            case Dependent(rules=rules):
+                timed = (n for n, rule in enumerate(rules) if rule.within or rule.before)
+                yield from (((*node.at, "dependent", n), "needs the times") for n in timed)
+
+
+def _of_values(spec: Spec) -> Iterator[tuple[Location, str]]:
+    for at, equality in spec.equalities:
+        if equality.tolerance:
+            yield (*at, "tolerance"), "needs the numbers"
+    for n, rule in enumerate(spec.known_differences):
+        if rule.when.where or rule.when.fields:
+            name = "where" if rule.when.where else "fields"
+            yield ("known_differences", n, "when", name), "needs the values"
+    if spec.start.field is not None:
+        yield ("start", "field"), "needs the time"
+    for name in ("field", "window_end"):
+        if getattr(spec.overdue, name) is not None:
+            yield ("overdue", name), "needs the time"
+
+
+def _of_fields(spec: Spec) -> Iterator[tuple[Location, str]]:
+    """Fields must not hold one another: such a field would be known twice."""
+    deciding = [decision for decision in spec.decisions if decision.what in ("order", "identity")]
+    for one, other in combinations(deciding, 2):
+        paths = spec.path_of(one.field), spec.path_of(other.field)
+        if paths[0] != paths[1] and overlap(*paths):
+            yield other.at, f"names `{other.field}`, beside `{one.field}` that it lies in or holds"
