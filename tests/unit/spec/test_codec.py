@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,51 +69,19 @@ def test_a_null_key_is_a_key() -> None:
 # -- kinds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("told", [b'"ride"', b"1.0", b"null"])
-def test_a_kind_is_told_by_values_in_any_spelling(told: bytes) -> None:
-    assert codec(more=KINDS).form(b'{"type":%b,"n":true}' % told).kind == "ride"
+def events() -> Iterator[tuple[str, str, str]]:
+    """The rows of `kinds.txt`: declared kinds, a record, and its kind or why it has none."""
+    for section in Path(__file__).with_name("kinds.txt").read_text(encoding="utf-8").split("\n\n"):
+        kinds, *rows = section.splitlines()
+        for row in rows:
+            record, _, said = row.strip().partition(" => ")
+            yield kinds, record, said
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        b'{"type":"ride"}',
-        b'{"n":true}',
-        b'{"type":"ride","n":1}',
-        b'{"type":"1","n":true}',
-        b'{"type":true,"n":true}',
-        b"5",
-    ],
-)
-def test_an_event_that_fits_no_kind_is_refused(record: bytes) -> None:
-    assert reasons(codec(more=KINDS), record) == [RefusedRecord(0, "fits none of the kinds heartbeat, ride")]
-
-
-def test_the_first_kind_that_fits_wins() -> None:
-    reader = codec(more="kinds: {a: {where: {x: 1}}, b: {where: {x: 1}}, c: {}}")
-    assert [reader.form(record).kind for record in (b'{"x":1}', b'{"x":2}', b"[]")] == ["a", "c", "c"]
-
-
-def test_without_kinds_every_event_is_an_event() -> None:
-    assert codec().form(b"[]").kind == "event"
-
-
-def test_a_number_of_any_size_can_tell_a_kind() -> None:
-    reader = codec(more=f"kinds: {{big: {{where: {{x: {10**25}}}}}, other: {{}}}}")
-    assert reader.form(b'{"x":1e25}').kind == "big"
-    assert reader.form(b'{"x":1e24}').kind == "other"
-
-
-def test_a_decimal_tells_a_kind_exactly() -> None:
-    reader = codec(
-        more="kinds: {long: {where: {x: 0.10000000000000000001}}, huge: {where: {x: 1e400}}, other: {}}"
-    )
-    kinds = [reader.form(b'{"x":%b}' % x).kind for x in (b"0.10000000000000000001", b"0.1", b"10e399")]
-    assert kinds == ["long", "other", "huge"]
-
-
-def test_ignored_kinds_are_left_out_without_a_reason() -> None:
-    assert reasons(codec(more=KINDS), b'{"type":"hb"}') == [RefusedRecord(0, None)]
+@pytest.mark.parametrize(("kinds", "record", "said"), list(events()))
+def test_the_first_kind_that_fits_is_that_of_an_event(kinds: str, record: str, said: str) -> None:
+    forms, refused = codec(more=f"kinds: {{{kinds}}}").forms([record.encode()])
+    assert [form[2] or refused[0].reason or "left out" for form in forms] == [said]
 
 
 # -- runs of records -------------------------------------------------------------------------------------

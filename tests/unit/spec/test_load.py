@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.refusals import HEAD
+from twinstream.core.events import Side
 from twinstream.errors import SpecError
 from twinstream.spec.load import digest, load, loads
+
+TOTAL = f"{HEAD}order: total\n"
 
 
 def test_plain_words_and_dates_are_texts_as_they_are_in_a_record() -> None:
     text = "{country: NO, day: 2026-01-01, at: 12:30, code: 007, on: yes, flag: true, n: -1.5e3}"
-    where = loads(f"{HEAD}order: total\nkinds: {{a: {{where: {text}}}}}").kinds["a"].where
+    where = loads(f"{TOTAL}kinds: {{a: {{where: {text}}}}}").kinds["a"].where
     texts = {"country": "NO", "day": "2026-01-01", "at": "12:30", "code": "007", "on": "yes"}
     assert where == texts | {"flag": True, "n": -1500.0}
 
@@ -33,19 +36,19 @@ def test_plain_words_and_dates_are_texts_as_they_are_in_a_record() -> None:
     ],
 )
 def test_a_duration_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
-    spec = loads(f"{HEAD}order: total\ngate: {{max_staleness: {text}}}")
+    spec = loads(f"{TOTAL}gate: {{max_staleness: {text}}}")
     assert spec.gate.max_staleness == timedelta(seconds=seconds)
 
 
 def test_a_start_has_a_short_form() -> None:
-    one, other = (loads(f"{HEAD}order: total\nstart: {text}") for text in ("earliest", "{at: earliest}"))
+    one, other = (loads(f"{TOTAL}start: {text}") for text in ("earliest", "{at: earliest}"))
     assert one == other
 
 
 def test_a_known_difference_is_read() -> None:
     when = "when: {divergences: [changed], where: {country: [FR, null]}, fields: [price]}"
     rule = f"{{id: P-17, {when}, owner: me, expires: 2026-12-31, ceiling: {{share: 0.05}}}}"
-    (difference,) = loads(f"{HEAD}order: total\nknown_differences: [{rule}]").known_differences
+    (difference,) = loads(f"{TOTAL}known_differences: [{rule}]").known_differences
     assert difference.when.where == {"country": ["FR", None]}
     assert difference.expires == date(2026, 12, 31)
     assert (difference.ceiling.count, difference.ceiling.share, difference.ticket) == (None, 0.05, None)
@@ -58,7 +61,7 @@ def test_the_digest_is_of_the_meaning() -> None:
 
 def test_the_order_of_kinds_has_a_meaning() -> None:
     kinds = ("a: {where: {x: 1}}", "b: {}")
-    files = (loads(f"{HEAD}order: total\nkinds: {{{', '.join(listed)}}}") for listed in (kinds, kinds[::-1]))
+    files = (loads(f"{TOTAL}kinds: {{{', '.join(listed)}}}") for listed in (kinds, kinds[::-1]))
     assert len({digest(file) for file in files}) == 2
 
 
@@ -76,14 +79,14 @@ def test_the_order_of_kinds_has_a_meaning() -> None:
     ],
 )
 def test_a_number_is_the_decimal_that_is_written_in_any_spelling(spellings: list[str]) -> None:
-    files = [loads(f"{HEAD}order: total\nequality: {{quantum: {{x: {text}}}}}") for text in spellings]
+    files = [loads(f"{TOTAL}equality: {{quantum: {{x: {text}}}}}") for text in spellings]
     assert all(file.equality.quantum == {"x": Decimal(spellings[0])} for file in files)
     assert len({digest(file) for file in files}) == 1
 
 
 @pytest.mark.parametrize("number", [str(10**40), "0.10000000000000000001", "1e400"])
 def test_a_number_of_any_size_has_a_digest(number: str) -> None:
-    assert digest(loads(f"{HEAD}order: total\nkinds: {{a: {{where: {{x: {number}}}}}}}"))
+    assert digest(loads(f"{TOTAL}kinds: {{a: {{where: {{x: {number}}}}}}}"))
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
@@ -97,3 +100,72 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(SpecError) as caught:
             load(path)
         assert str(caught.value) == f"{path}: {message}"
+
+
+# -- formats ---------------------------------------------------------------------------------------------
+
+
+def test_a_side_may_have_a_format_of_its_own() -> None:
+    text = TOTAL.replace("ads.candidate}", "ads.candidate, decode: {format: msgpack}}")
+    spec = loads(f"{text}decode: {{tombstones: ignore}}")
+    decodes = [spec.decode_of(side) for side in Side]
+    assert [(way.format, way.tombstones) for way in decodes] == [
+        ("json", "ignore"),
+        ("msgpack", "undecodable"),
+    ]
+
+
+# -- schema files ----------------------------------------------------------------------------------------
+
+AVRO = "decode: {format: avro, schema_file: schemas/ride.avsc}\n"
+
+
+def folder_with(folder: Path, schema: str = "{}", text: str = TOTAL + AVRO) -> Path:
+    (folder / "schemas").mkdir(parents=True)
+    (folder / "schemas" / "ride.avsc").write_text(schema, encoding="utf-8")
+    (folder / "ads.yaml").write_text(text, encoding="utf-8")
+    return folder / "ads.yaml"
+
+
+def test_a_schema_file_is_found_beside_the_comparison_file_and_for_a_side_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder_with(tmp_path / "a")
+    folder_with(tmp_path / "b", text=TOTAL.replace("ads.reference}", f"ads.reference, {AVRO.strip()}}}"))
+    monkeypatch.chdir(tmp_path)
+    assert load("a/ads.yaml").decode.schema_file == str(tmp_path / "a" / "schemas" / "ride.avsc")
+    files = [load("b/ads.yaml").decode_of(side).schema_file for side in Side]
+    assert files == [str(tmp_path / "b" / "schemas" / "ride.avsc"), None]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (TOTAL + "decode:\n  format: avro\n  schema_file: ride.avsc", "8: `decode.schema_file`"),
+        (
+            TOTAL.replace("ads.candidate}", "ads.candidate, decode: {format: avro, schema_file: ride.avsc}}"),
+            "4: `candidate.decode.schema_file`",
+        ),
+    ],
+)
+def test_a_schema_file_that_is_not_there_is_named(tmp_path: Path, text: str, place: str) -> None:
+    file = folder_with(tmp_path / "a", text=text)
+    with pytest.raises(SpecError) as caught:
+        load(file)
+    missing = "there is no file `ride.avsc`; the path is relative to the comparison file"
+    assert str(caught.value) == f"{file}:{place}: {missing}"
+
+
+def test_the_digest_is_of_the_schema_and_not_of_its_place(tmp_path: Path) -> None:
+    one, same, other = (
+        load(folder_with(tmp_path / name, schema)) for name, schema in (("a", "{}"), ("b", "{}"), ("c", "[]"))
+    )
+    assert one.decode.schema_file != same.decode.schema_file
+    assert digest(one) == digest(same) != digest(other)
+
+
+def test_a_schema_file_that_has_gone_has_no_digest(tmp_path: Path) -> None:
+    spec = load(folder_with(tmp_path / "a"))
+    (tmp_path / "a" / "schemas" / "ride.avsc").unlink()
+    with pytest.raises(SpecError, match=r"ride\.avsc: cannot be read: No such file or directory"):
+        digest(spec)
