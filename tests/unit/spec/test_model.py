@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.refusals import HEAD
+from tests.support.refusals import HEAD, recorded
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import (
     Barrier,
@@ -23,7 +24,7 @@ from twinstream.spec.file.orders import (
     SamePair,
     Within,
 )
-from twinstream.spec.file.values import Date, Duration, Strict
+from twinstream.spec.file.values import Date, Duration, Strict, dotted
 from twinstream.spec.load import loads
 
 KINDS = """\
@@ -33,64 +34,23 @@ kinds:
   gps: {where: {type: gps}}
   ride: {}
 """
-PARALLEL = (
-    "{parallel: {a: {kinds: [gps], order: {per_key: [taxi]}}, b: {kinds: [ride], order: unordered}, "
-    "c: {kinds: [end_of_day], order: total}}}"
-)
 
 
 def spec(order: str = "total", more: str = "") -> Spec:
     return loads(f"{HEAD}{KINDS}order: {order}\n{more}")
 
 
-@pytest.mark.parametrize(
-    ("order", "fields"),
-    [
-        ("total", ()),
-        ("{per_key: [taxi, $key]}", ("taxi", "$key")),
-        ("{barrier: end_of_day, inner: {by_key: [a], inner: {per_key: [b, a]}}}", ("a", "b")),
-        (
-            "{dependent: [[ride, ride], {pair: [gps, ride], same: [a, {b: c}], before: {field: ts}}]}",
-            ("a", "b", "c", "ts"),
-        ),
-        (PARALLEL, ("taxi",)),
-    ],
-)
-def test_the_fields_that_the_order_reads_are_named_once(order: str, fields: tuple[str, ...]) -> None:
-    assert spec(order).order_fields == fields
+DECISIONS = recorded([Path(__file__).with_name("decisions.txt")])
 
 
-def test_every_deciding_field_is_listed_with_its_place() -> None:
-    order = (
-        "{barrier: end_of_day, inner: {dependent: [{pair: [gps, ride], same: [a, {b: c}]}, [ride, ride]]}}"
-    )
-    decisions = spec(order, "identity: [id, n]").decisions
-    decided = [(decision.place, decision.at, decision.field) for decision in decisions]
-    kind, rule = ("kinds", "end_of_day", "where", "type"), ("order", "inner", "dependent", 0, "same")
-    assert decided[0] == ("kinds.end_of_day.where", kind, "type")
-    assert decided[3:] == [
-        ("order.inner.dependent.0.same", (*rule, 0), "a"),
-        ("order.inner.dependent.0.same.1.first", (*rule, 1, "first"), "b"),
-        ("order.inner.dependent.0.same.1.second", (*rule, 1, "second"), "c"),
-        ("identity", ("identity", 0), "id"),
-        ("identity", ("identity", 1), "n"),
-    ]
-
-
-def test_a_field_decides_for_the_kinds_that_it_is_read_of() -> None:
-    rules = "{pair: [gps, '*'], same: [a]}, {pair: [gps, ride], same: [{b: c}]}"
-    order = f"{{barrier: end_of_day, inner: {{dependent: [{rules}]}}}}"
-    kinds = {
-        (decision.what, decision.field): decision.kinds
-        for decision in spec(order, "identity: [id]").decisions
-    }
-    assert kinds == {
-        ("kind", "type"): ("gps", "ride"),
-        ("order", "a"): ("gps", "ride"),
-        ("order", "b"): ("gps",),
-        ("order", "c"): ("ride",),
-        ("identity", "id"): ("end_of_day", "gps", "ride"),
-    }
+@pytest.mark.parametrize("claim", DECISIONS)
+def test_every_deciding_field_is_listed_with_its_place_and_its_kinds(claim: str) -> None:
+    declared = loads(DECISIONS[claim].text)
+    told = [f"the order reads {', '.join(declared.order_fields) or 'nothing'}"]
+    for decision in declared.decisions:
+        place, kinds = f"{dotted(decision.at)} ({decision.place})", ", ".join(decision.kinds)
+        told.append(f"{decision.what}: {decision.field} at {place} of {kinds}")
+    assert told == DECISIONS[claim].said.splitlines()
 
 
 def test_kinds_are_named_in_the_order_in_which_they_are_tried() -> None:
