@@ -14,15 +14,12 @@ import pytest
 
 from twinstream.core.canonical import canonical
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.decode.formats.avro import from_file
+from twinstream.spec.decode.formats.avro import Schema, body_of, from_file
+from twinstream.spec.decode.formats.registry import Body
 
-BROKEN = ("{", "[" * 10_000 + "]" * 10_000)
 
-
-def decoder(tmp_path: Path, schema: Any) -> Any:
-    path = tmp_path / "view.avsc"
-    path.write_text(schema if schema in BROKEN else json.dumps(schema))
-    return from_file(path)
+def decoder(schema: Any) -> Body:
+    return body_of(Schema(json.dumps(schema)))
 
 
 def datum(schema: Any, value: Any) -> bytes:
@@ -57,15 +54,15 @@ PLAIN: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "value"), PLAIN)
-def test_a_datum_is_read_as_it_was_written(tmp_path: Path, schema: Any, value: Any) -> None:
-    assert decoder(tmp_path, schema)(datum(schema, value)) == value
+def test_a_datum_is_read_as_it_was_written(schema: Any, value: Any) -> None:
+    assert decoder(schema)(datum(schema, value)) == value
 
 
-def test_not_a_number_is_a_value(tmp_path: Path) -> None:
-    assert isnan(decoder(tmp_path, "double")(datum("double", nan)))
+def test_not_a_number_is_a_value() -> None:
+    assert isnan(decoder("double")(datum("double", nan)))
 
 
-def test_dates_and_times_are_the_numbers_that_are_stored(tmp_path: Path) -> None:
+def test_dates_and_times_are_the_numbers_that_are_stored() -> None:
     ints = ["date", "time-millis"]
     longs = ["time-micros", "timestamp-millis", "timestamp-nanos", "local-timestamp-micros"]
     kinds = [(name, "int") for name in ints] + [(name, "long") for name in longs]
@@ -73,51 +70,49 @@ def test_dates_and_times_are_the_numbers_that_are_stored(tmp_path: Path) -> None
     schema = record(*((field, {"type": kind, "logicalType": name}) for field, kind, name in fields))
     stored = record(*((field, kind) for field, kind, _ in fields))
     value = {field: -(2**31) for field, _, _ in fields}
-    assert decoder(tmp_path, schema)(datum(stored, value)) == value
+    assert decoder(schema)(datum(stored, value)) == value
 
 
 @pytest.mark.parametrize(("unscaled", "scale"), [(1250, 2), (-1, 3), (10**40 + 1, 7), (0, 2), (5, 0)])
 @pytest.mark.parametrize("base", ["bytes", "fixed"])
-def test_a_decimal_is_its_exact_number_whatever_its_precision(
-    tmp_path: Path, base: str, unscaled: int, scale: int
-) -> None:
+def test_a_decimal_is_its_exact_number_whatever_its_precision(base: str, unscaled: int, scale: int) -> None:
     logical = {"logicalType": "decimal", "precision": 4, "scale": scale}
     fixed = {"type": "fixed", "name": "F", "size": 20}
     stored: Any = fixed if base == "fixed" else {"type": "bytes"}
     data = unscaled.to_bytes(20, "big", signed=True)
-    decode = decoder(tmp_path, record(("price", {**stored, **logical})))
+    decode = decoder(record(("price", {**stored, **logical})))
     value = decode(datum(record(("price", stored)), {"price": data}))
     assert canonical(value) == canonical({"price": Decimal(f"{unscaled}e-{scale}")})
 
 
-def test_a_uuid_is_a_text_however_it_is_stored(tmp_path: Path) -> None:
+def test_a_uuid_is_a_text_however_it_is_stored() -> None:
     uuid = UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
     text = {"type": "string", "logicalType": "uuid"}
     fixed = {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"}
-    assert decoder(tmp_path, text)(datum("string", str(uuid))) == str(uuid)
-    assert decoder(tmp_path, fixed)(uuid.bytes) == str(uuid)
+    assert decoder(text)(datum("string", str(uuid))) == str(uuid)
+    assert decoder(fixed)(uuid.bytes) == str(uuid)
 
 
-def test_defaults_of_a_schema_play_no_part(tmp_path: Path) -> None:
+def test_defaults_of_a_schema_play_no_part() -> None:
     schema = record(("a", "long"))
     schema["fields"][0]["default"] = "not even a number"
-    assert decoder(tmp_path, schema)(b"\x02") == {"a": 1}
+    assert decoder(schema)(b"\x02") == {"a": 1}
 
 
 CHAIN = record(("next", ["null", "ads.View"]))
 
 
 @pytest.mark.parametrize("depth", [1, 128])
-def test_a_type_may_refer_to_itself(tmp_path: Path, depth: int) -> None:
-    value = decoder(tmp_path, CHAIN)(b"\x02" * (depth - 1) + b"\x00")
+def test_a_type_may_refer_to_itself(depth: int) -> None:
+    value = decoder(CHAIN)(b"\x02" * (depth - 1) + b"\x00")
     for _ in range(depth - 1):
         value = value["next"]
     assert value == {"next": None}
 
 
 @pytest.mark.parametrize("depth", [129, 499, 501, 100_000])
-def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(tmp_path: Path, depth: int) -> None:
-    decode, refused = decoder(tmp_path, CHAIN), []
+def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(depth: int) -> None:
+    decode, refused = decoder(CHAIN), []
 
     def read() -> None:
         with pytest.raises(DecodeError, match="nested deeper than 128"):
@@ -134,26 +129,22 @@ def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(tmp_path: Pa
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (BROKEN[0], "is no Avro schema: it is not JSON"),
-        ({"type": "record"}, "is no Avro schema: "),
-        ({"type": "record", "name": "R", "fields": [{"name": "a"}]}, "is no Avro schema: "),
-        (
-            record(("a", "ads.Nowhere")),
-            "it refers to `ads.Nowhere`, which it does not define",
-        ),
-        (5, "is no Avro schema: 5 is no type"),
-        (BROKEN[1], "is no Avro schema: it is nested too deep"),
+        ("{", "is no Avro schema: it is not JSON"),
+        ('{"type": "record"}', "is no Avro schema: "),
+        ('{"type": "record", "name": "R", "fields": [{"name": "a"}]}', "is no Avro schema: "),
+        (json.dumps(record(("a", "ads.Nowhere"))), "it refers to `ads.Nowhere`, which it does not define"),
+        ("5", "is no Avro schema: 5 is no type"),
+        ("[" * 10_000 + "]" * 10_000, "is no Avro schema: it is nested too deep"),
+        (None, "cannot be read: No such file"),
     ],
+    ids=lambda text: str(text)[:60],
 )
 def test_a_file_that_is_no_schema_is_refused_with_the_reason(
-    tmp_path: Path, schema: Any, message: str
+    tmp_path: Path, schema: str | None, message: str
 ) -> None:
+    path = tmp_path / "view.avsc"
+    if schema is not None:
+        path.write_text(schema)
     with pytest.raises(SpecError, match=message) as caught:
-        decoder(tmp_path, schema)
-    assert caught.value.file == str(tmp_path / "view.avsc")
-    assert caught.value.key == "decode.schema_file"
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"nowhere.avsc: `decode.schema_file`: cannot be read: No such file"):
-        from_file(tmp_path / "nowhere.avsc")
+        from_file(path)
+    assert (caught.value.file, caught.value.key) == (str(path), "decode.schema_file")
