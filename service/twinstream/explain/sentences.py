@@ -7,6 +7,7 @@ declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -163,37 +164,25 @@ def _became(before: Any, after: Any) -> str:
 
 
 def _moved(finding: Finding, sight: Sight) -> str:
-    """Which of two events came first on which side."""
+    """Which of two events came first on which side, if offsets tell that."""
     (_, left), (_, right) = finding.witness
     assert finding.left is not None, "what changed places is on both sides"
     assert finding.right is not None, "what changed places is on both sides"
+    pairs = (finding.left, left), (finding.right, right)
     moved, other = sight.brief(finding.event), sight.brief(left)
-    sides = _pair_places(finding.left, left), _pair_places(finding.right, right)
-    first = _is_before(finding.left, left, finding.right, right)
-    if first is None:
+    first, first_on_right = (one[OFFSET] < another[OFFSET] for one, another in pairs)
+    if first == first_on_right or any(one[PARTITION] != another[PARTITION] for one, another in pairs):
+        reference, candidate = (_pair_places(*pair) for pair in pairs)
         return (
             f"On one side {moved} comes before {other}, on the other behind it "
-            f"(reference {sides[0]}, candidate {sides[1]})."
+            f"(reference {reference}, candidate {candidate})."
         )
-    if not first:
-        moved, other = other, moved
+    reference, candidate = (_pair_places(*sorted(pair, key=itemgetter(OFFSET))) for pair in pairs)
+    earlier, later = (moved, other) if first else (other, moved)
     return (
-        f"The reference wrote {moved} before {other} ({_in_order(finding.left, left)}), "
-        f"the candidate the other way round ({_in_order(finding.right, right)})."
+        f"The reference wrote {earlier} before {later} ({reference}), "
+        f"the candidate the other way round ({candidate})."
     )
-
-
-def _is_before(left: Event, left_other: Event, right: Event, right_other: Event) -> bool | None:
-    """Whether an event comes before another one on the left; None if offsets do not decide it."""
-    if left[1] != left_other[1] or right[1] != right_other[1]:
-        return None
-    before = left[2] < left_other[2], right[2] < right_other[2]
-    return before[0] if before[0] != before[1] else None
-
-
-def _in_order(one: Event, other: Event) -> str:
-    """Both positions, the earlier first."""
-    return _pair_places(*sorted((one, other), key=lambda event: event[OFFSET]))
 
 
 def _pair_places(one: Event, other: Event) -> str:
