@@ -157,10 +157,9 @@ def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
 
 def _duration(text: str) -> timedelta:
     try:
-        found: timedelta = duration(text)
+        return duration(text)
     except ValueError as error:
         raise SettingsError(f"--slack {error}") from None
-    return found
 
 
 def _files(options: Mapping[str, Any]) -> list[InputFile]:

@@ -31,11 +31,9 @@ def span(_context: click.Context, _option: click.Parameter, given: str | None) -
     Raises BadParameter.
     """
     try:
-        found = None if given is None else duration(given)
+        return None if given is None else duration(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-    assert found is None or isinstance(found, timedelta)
-    return found
 
 
 def wait_until_decided(

@@ -116,7 +116,7 @@ def _field_path(text: str) -> str:
     return text
 
 
-def duration(value: Any) -> Any:
+def duration(value: Any) -> timedelta:
     """A duration as a number of seconds, or with a unit: 500ms, 60s, 5m, 2h, 1d."""
     if isinstance(value, timedelta):
         return value
