@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.support.worlds import World, worlds
-from twinstream.explain.divergence import Explainer
-from twinstream.explain.masking import Everything, Mask
+from twinstream.explain.masking import Mask
 from twinstream.explain.picture import ASCII, NARROW, UNICODE, Strokes, diagram
 from twinstream.explain.text import tell_divergence
-from twinstream.spec.load import digest
 
 
 def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:
@@ -23,9 +21,7 @@ def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:
     driver.take(world.batches())
     driver.end()
     driver.comparison.review()
-    show = Everything() if shown else Mask([])
-    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, show)
-    return [explainer.report(divergence) for divergence in driver.findings()]
+    return driver.reports(None if shown else Mask([]))
 
 
 @given(worlds(), st.integers(NARROW - 30, 120), st.sampled_from([UNICODE, ASCII]))

@@ -17,11 +17,13 @@ from twinstream.core.overdue.survey import Survey
 from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import delta, snapshot
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.masking import Everything, Show
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import loads
+from twinstream.spec.load import digest, loads
 
 LEFT, RIGHT = Side.LEFT, Side.RIGHT
 
@@ -128,6 +130,14 @@ class Driver:
         places = [(side, event[2]) for side, event in found if event is not None]
         assert len(places) == len(set(places)), "an event is in one difference only"
         return places
+
+    def explainer(self, show: Show | None = None) -> Explainer:
+        """What tells divergences: with these values shown, or all of them."""
+        return Explainer(self.spec, digest(self.spec), self.codec, show or Everything())
+
+    def reports(self, show: Show | None = None) -> list[dict[str, Any]]:
+        """The divergences of closed scopes so far, as they are told."""
+        return list(map(self.explainer(show).report, self.findings()))
 
     def kinds(self) -> list[str]:
         return sorted(divergence.finding.kind for divergence in self.findings())

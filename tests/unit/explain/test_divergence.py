@@ -10,36 +10,28 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, s
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.explain.divergence import Explainer
-from twinstream.explain.masking import Everything, Mask, Show
-from twinstream.spec.load import digest
-
-EVERYTHING = Everything()
+from twinstream.explain.masking import Mask, Show
 
 
 def reports(
-    order: str, text: str | Sequence[Batch], more: str = "", *, show: Show = EVERYTHING, hole: bool = False
+    order: str, text: str | Sequence[Batch], more: str = "", *, show: Show | None = None, hole: bool = False
 ) -> list[dict[str, Any]]:
     driver = Driver(spec(order, more))
     if hole:
         driver.comparison.hole(Hole("lost"))
     driver.take(batches(text) if isinstance(text, str) else text, review=True)
     driver.end()
-    return [explainer(driver, show).report(divergence) for divergence in driver.findings()]
+    return driver.reports(show)
 
 
 def changed(
-    left: Any, right: Any, more: str = "identity: [id]", *, order: str = "unordered", show: Show = EVERYTHING
+    left: Any, right: Any, more: str = "identity: [id]", *, order: str = "unordered", show: Show | None = None
 ) -> dict[str, Any]:
     """The report of a value that became another one."""
     steps = [Batch(LEFT, [record(left)]), Batch(RIGHT, [record(right)])]
     (report,) = reports(order, steps, more, show=show)
     assert report["kind"] == "changed"
     return report
-
-
-def explainer(driver: Driver, show: Show = EVERYTHING) -> Explainer:
-    return Explainer(driver.spec, digest(driver.spec), driver.codec, show)
 
 
 def event(word: str) -> dict[str, Any]:
@@ -162,7 +154,7 @@ def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -
         for partition, key in enumerate(records):
             driver.feed(side, [record({"k": key})], partition=partition)
     driver.end()
-    (report,) = (explainer(driver).report(divergence) for divergence in driver.findings())
+    (report,) = driver.reports()
     assert report["text"].startswith('On one side {"k":"a"} comes before {"k":"b"}, on the other behind it')
 
 
@@ -202,7 +194,7 @@ def test_values_that_are_no_objects_differ_as_a_whole() -> None:
     driver.take([Batch(LEFT, [b"5"]), Batch(RIGHT, [b"6"])])
     (five,), (six,) = (driver.comparison.waiting_events(side) for side in (LEFT, RIGHT))
     finding = Finding("changed", five, six, ())
-    report = explainer(driver).report(Divergence(finding, False, finding))
+    report = driver.explainer().report(Divergence(finding, False, finding))
     assert report["fields"] == {"": {"reference": 5, "candidate": 6}}
     assert report["text"].endswith("instead. They differ in the whole value.")
 

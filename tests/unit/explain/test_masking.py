@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
-from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
 from twinstream.spec.file.paths import parse_path
-from twinstream.spec.load import digest
 
 SECRET = b"a secret of the tests"
 
@@ -96,8 +94,7 @@ def reported(
     driver = Driver(spec(order, more))
     driver.take([Batch(LEFT, [record(left)]), Batch(RIGHT, [record(right)])], review=True)
     driver.end()
-    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, Mask.of(driver.spec, secret))
-    (report,) = [explainer.report(divergence) for divergence in driver.findings()]
+    (report,) = driver.reports(Mask.of(driver.spec, secret))
     return report
 
 
