@@ -238,7 +238,7 @@ def _changed_texts(values: Mapping[str, Any], room: int, more: str) -> list[str]
     both = [values["reference"], values["candidate"]]
     if any(isinstance(value, dict) for value in both):
         return [value_text(value, room, _telling(both), more) for value in both]
-    one, other = map(printable, told_apart(*map(_json, both)))
+    one, other = map(printable, told_apart(*map(json_text, both)))
     return [_cut(text, room, more) for text in from_difference(one, other, room, more)]
 
 
@@ -249,7 +249,7 @@ def _telling(values: Sequence[Any]) -> list[str]:
     """The members in which the events differ: without them the picture would show the same value twice."""
     objects = [value for value in values if isinstance(value, dict)]
     names = dict.fromkeys(name for value in objects for name in value)
-    return [name for name in names if len({_json(value.get(name)) for value in objects}) > 1]
+    return [name for name in names if len({json_text(value.get(name)) for value in objects}) > 1]
 
 
 def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "…") -> str:
@@ -258,7 +258,7 @@ def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "�
     >>> value_text({"a": 1, "b": 2, "c": 3}, 16, ["c"])
     '{"a":1,"c":3,…}'
     """
-    text = printable(_json(value))
+    text = printable(json_text(value))
     if cell_len(text) <= room:
         return text
     shortened = _shortened(value, room, first, more) if isinstance(value, dict) else None
@@ -271,7 +271,7 @@ def _cut(text: str, room: int, more: str) -> str:
 
 def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str) -> str | None:
     """As many members as fit, in their order; those of `first` are chosen first. None if none fits."""
-    parts = {name: printable(f"{_json(name)}:{_json(member)},") for name, member in value.items()}
+    parts = {name: printable(f"{json_text(name)}:{json_text(member)},") for name, member in value.items()}
     left = room - len("{}") - len(more)
     chosen = set()
     for name in dict.fromkeys((*first, *value)):
@@ -281,7 +281,8 @@ def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str
     return f"{{{''.join(parts[name] for name in value if name in chosen)}{more}}}" if chosen else None
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A value as JSON."""
     return orjson.dumps(value, default=str).decode()
 
 
@@ -297,7 +298,8 @@ def told_apart(one: str, other: str) -> tuple[str, str]:
     """
     if one == other or normalize("NFKC", one) != normalize("NFKC", other):
         return one, other
-    return _escaped(one), _escaped(other)
+    one, other = (text.encode("ascii", "backslashreplace").decode() for text in (one, other))
+    return one, other
 
 
 def from_difference(one: str, other: str, room: int, more: str = "…") -> tuple[str, str]:
@@ -314,7 +316,3 @@ def from_difference(one: str, other: str, room: int, more: str = "…") -> tuple
     if one == other or fit or begin <= 0:
         return one, other
     return more + one[begin:], more + other[begin:]
-
-
-def _escaped(text: str) -> str:
-    return text.encode("ascii", "backslashreplace").decode()

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
-from twinstream.explain.picture import from_difference, told_apart
+from twinstream.explain.picture import from_difference, json_text, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import why
@@ -69,7 +67,7 @@ def brief(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return str(value) if is_stand_in(value) else orjson.dumps(value, default=str).decode()
+    return str(value) if is_stand_in(value) else json_text(value)
 
 
 def _cut(text: str) -> str:
