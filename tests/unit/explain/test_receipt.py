@@ -86,15 +86,20 @@ def of_service() -> Receipt:
     return receipt_of_status(of, GATE, exclusions(SPEC), START + timedelta(hours=1), "twinstream 9.9.9")
 
 
-def of_check() -> Receipt:
-    """Two topics between two times, compared once."""
+def source_of(rides: int) -> MemorySource:
+    """Two topics of so many rides, one a second; the candidate writes a little later."""
     source = MemorySource()
     for side, delay in ((LEFT, 0), (RIGHT, 300)):
-        for n in range(60):
+        for n in range(rides):
             value = {"taxi": 7, "ride": n, "fare": n / 2, "discount": None, "processed_at": delay}
             source.append(side, 0, record(value), 1000 * n + delay)
+    return source
+
+
+def of_check() -> Receipt:
+    """Two topics between two times, compared once."""
     begin, end = (datetime.fromtimestamp(second, UTC) for second in (10, 50))
-    return of_range(source, begin, end)
+    return of_range(source_of(60), begin, end)
 
 
 def of_range(source: MemorySource, begin: Edge, end: Edge) -> Receipt:
@@ -151,10 +156,7 @@ def test_how_many_events_were_looked_at_is_said_once() -> None:
 
 
 def test_a_receipt_of_a_check_lists_its_own_holes() -> None:
-    source = MemorySource()
-    for side in (LEFT, RIGHT):
-        for n in range(9):
-            source.append(side, 0, record({"taxi": 7, "ride": n}), 1000 * n)
+    source = source_of(9)
     source.retain(LEFT, 0, 3)
     receipt = of_range(source, "earliest", "latest")
     assert (receipt.verdict, receipt.hole_count) == ("INCONCLUSIVE", 1)
