@@ -93,18 +93,12 @@ def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(ben
 MISSING = "topic test.control: there is no such topic"
 
 
-def test_a_control_topic_that_is_missing_is_named_at_the_start_and_holds_nothing_else_up(
-    bench: Clocked,
-) -> None:
+def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench: Clocked) -> None:
     bench.source.control_topic = None
     bench.write_both(("a", 1))
     status = bench.settled()
     assert (status.health.status, status.health.reasons, status.matched) == ("degraded", [MISSING], 1)
     bench.source.control_topic = Topic(1, "delete")
-    assert bench.settled().health.status == "ok"
-
-
-def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench: Clocked) -> None:
     assert bench.settled().health.status == "ok"
     bench.source.control_topic = None
     assert bench.settled().health.reasons == [MISSING]

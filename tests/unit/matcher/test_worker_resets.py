@@ -115,11 +115,13 @@ def test_now_is_refused_where_one_side_may_still_put_out_what_lies_before_the_st
     assert bench.run(worker).verdict == "PENDING"
 
 
-def test_now_is_refused_when_no_such_moment_comes_and_nothing_changes() -> None:
+def test_now_is_refused_when_no_such_moment_comes_nothing_changes_and_another_request_has_waited() -> None:
     bench, worker = diverged()
     bench.write(Side.LEFT, ("b", 1))
     bench.run(worker)
     assert not bench.reset(worker, request("now"))
+    assert not bench.reset(worker, request(identifier="r-2"))
+    assert bench.storage.request is not None
     bench.clock.advance(PATIENCE_SECONDS)
     assert not worker.begin_anew()
     assert refusal(bench) == (
@@ -128,6 +130,8 @@ def test_now_is_refused_when_no_such_moment_comes_and_nothing_changes() -> None:
         "or offsets as `start`"
     )
     assert bench.run(worker).verdict == "DIVERGED"
+    assert worker.begin_anew()
+    assert [one.id for one in answers(bench.storage)] == ["r-1", "r-2"]
 
 
 def test_partners_of_what_was_not_checked_may_still_come_and_are_waited_for() -> None:
@@ -243,19 +247,6 @@ def test_a_standby_takes_no_request_and_the_owner_does() -> None:
     assert worker.begin_anew()
 
 
-def test_while_a_moment_is_waited_for_another_request_waits_where_it_was_left() -> None:
-    bench, worker = diverged()
-    bench.write(Side.LEFT, ("b", 1))
-    bench.run(worker)
-    assert not bench.reset(worker, request("now"))
-    assert not bench.reset(worker, request(identifier="r-2"))
-    assert bench.storage.request is not None
-    bench.clock.advance(PATIENCE_SECONDS)
-    assert not worker.begin_anew()
-    assert worker.begin_anew()
-    assert [one.id for one in answers(bench.storage)] == ["r-1", "r-2"]
-
-
 def test_requests_are_looked_for_once_a_second() -> None:
     bench, worker = diverged()
     assert not worker.begin_anew()
@@ -325,15 +316,6 @@ def test_a_store_that_fails_in_the_middle_ends_the_worker_and_nobody_knows(
 
 
 # -- the second witness ------------------------------------------------------------------------------------
-
-
-def test_a_reset_is_not_taken_for_a_loss_of_the_state() -> None:
-    bench, worker = diverged()
-    worker.stop()
-    worker = bench.restarted()
-    assert bench.reset(worker, request({"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}))
-    status = bench.run(bench.restarted())
-    assert (status.verdict, status.matched, status.hole_count) == ("EQUIVALENT", 34, 0)
 
 
 @pytest.mark.parametrize(
