@@ -44,12 +44,9 @@ def test_a_topic_is_described_by_its_offsets_its_first_time_and_how_it_is_cleane
     assert topics[Side.RIGHT][1:] == ({0: 0}, {0: 0}, None, "delete")
 
 
-def test_nothing_is_seen_before_the_topics_are_read(opened: Opened) -> None:
-    assert opened.source.seen() == (0, {})
-
-
 def test_a_look_that_is_asked_for_comes_soon_and_without_a_change_has_the_same_topics(opened: Opened) -> None:
     described = opened.source.topics()[Side.RIGHT]
+    assert opened.source.seen() == (0, {}), "it looks once the topics are read"
     _begun(opened)
     assert _seen(opened) == described
     before = opened.source.seen().topics

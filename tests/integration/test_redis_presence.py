@@ -98,14 +98,18 @@ def test_an_owner_that_goes_on_is_not_replaced(
     assert not second.acquire()
 
 
-def test_gone_is_who_listened_and_does_not_any_more_for_a_while(client: redis.Redis, owner: Presence) -> None:
+def test_gone_is_who_listened_and_does_not_any_more_for_a_while_and_nobody_who_was_never_seen(
+    client: redis.Redis, owner: Presence
+) -> None:
     vigil = Vigil(client, PREFIX)
+    assert not any(vigil.gone("stranger", -100.0 + seconds) for seconds in range(100))
     assert not vigil.gone("owner", 0.0)
     owner.end()
     eventually(lambda: not listens(client), what="Redis has seen the end of the connection")
     assert not vigil.gone("owner", 10.0)
     assert not vigil.gone("owner", 10.0 + 0.9 * GONE_SECONDS)
     assert vigil.gone("owner", 10.0 + GONE_SECONDS)
+    assert not any(vigil.gone("another", 100.0 + seconds) for seconds in range(100))
 
 
 def test_an_owner_whose_line_was_cut_listens_again_with_its_next_beat(
@@ -130,16 +134,6 @@ def test_a_redis_that_was_away_has_cut_off_the_living_too(own_redis: RedisServer
             operator.client_kill_filter(_type="pubsub")
             eventually(lambda: not listens(operator), what="the owner is cut off")
         assert not any(vigil.gone("owner", seconds) for seconds in range(1, 100))
-
-
-def test_nobody_is_called_gone_who_was_never_seen_and_another_owner_is_watched_from_the_beginning(
-    client: redis.Redis, owner: Presence
-) -> None:
-    vigil = Vigil(client, PREFIX)
-    assert not any(vigil.gone("stranger", seconds) for seconds in range(100))
-    assert not vigil.gone("owner", 100.0)
-    owner.end()
-    assert not any(vigil.gone("another", seconds) for seconds in range(101, 200))
 
 
 def test_a_user_who_may_not_listen_owns_until_its_lease_ends(

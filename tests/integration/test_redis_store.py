@@ -198,11 +198,15 @@ def test_an_owner_that_is_replaced_at_any_call_of_a_save_changes_nothing_any_mor
         assert left == [(old.load(), parts(client))]
 
 
-def test_a_body_is_cut_into_chunks_and_a_delta_adds_its_own(saved: Interrupted, client: redis.Redis) -> None:
+def test_a_body_is_cut_into_chunks_a_delta_adds_its_own_and_nothing_that_was_saved_expires(
+    saved: Interrupted, client: redis.Redis
+) -> None:
     saved.save(DELTA._replace(divergences={}))
     chunks = [f"twinstream:{{{NAME}}}:chunk:1.{save}.{n}".encode() for save in (1, 2) for n in range(3)]
     assert {key for key in parts(client) if b":chunk:" in key} == set(chunks)
     assert [client.strlen(key) for key in chunks] == [100, 100, 50] * 2
+    expiring = {key for key in client.scan_iter() if client.ttl(key) != -1}
+    assert expiring == {f"twinstream:{{{NAME}}}:lease".encode()}
 
 
 def test_many_small_keys_of_divergences_are_joined_by_a_base(
@@ -215,12 +219,6 @@ def test_many_small_keys_of_divergences_are_joined_by_a_base(
     saved.save(Checkpoint(9, None, b"", b"", {"d9": b"9"}))
     assert len([key for key in parts(client) if b":reports:" in key]) == 1
     assert saved.load().divergences == {"d0": b"6", "d1": b"7", "d2": b"8", "d9": b"9"}
-
-
-def test_nothing_that_was_saved_expires(owner: Open, client: redis.Redis) -> None:
-    owner("a").save(FIRST)
-    expiring = {key for key in client.scan_iter() if client.ttl(key) != -1}
-    assert expiring == {f"twinstream:{{{NAME}}}:lease".encode()}
 
 
 @pytest.mark.parametrize("kind", ["chunk", "reports"])

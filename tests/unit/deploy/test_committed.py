@@ -24,21 +24,12 @@ def query(folder: Path, name: str, *ages: float, now: float = NOW) -> None:
         os.utime(commits / str(batch), (now - age, now - age))
 
 
-def test_the_newest_commit_counts(tmp_path: Path) -> None:
+def test_the_newest_commit_of_each_query_counts_and_checksum_files_are_none(tmp_path: Path) -> None:
     query(tmp_path, "views", 90, 5)
     query(tmp_path, "counts", 70)
-    assert idle_seconds(tmp_path, NOW) == {"counts": 70, "views": 5}
-
-
-def test_checksum_files_are_no_commits(tmp_path: Path) -> None:
-    query(tmp_path, "views", 90)
-    (tmp_path / "views" / "commits" / ".0.crc").write_text("")
-    assert idle_seconds(tmp_path, NOW) == {"views": 90}
-
-
-def test_a_query_without_a_batch_has_never_committed(tmp_path: Path) -> None:
-    query(tmp_path, "views")
-    assert idle_seconds(tmp_path, NOW) == {"views": None}
+    query(tmp_path, "none")
+    (tmp_path / "counts" / "commits" / ".0.crc").write_text("")
+    assert idle_seconds(tmp_path, NOW) == {"counts": 70, "views": 5, "none": None}
 
 
 def test_a_job_whose_queries_go_on_is_well(tmp_path: Path) -> None:

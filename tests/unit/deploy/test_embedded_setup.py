@@ -71,14 +71,12 @@ def test_what_is_missing_is_asked_for_by_its_debian_package(wanted: Prerequisite
         prerequisites.ensure(wanted)
 
 
-def test_a_java_that_is_too_old_counts_as_missing(path: Path) -> None:
+def test_a_java_that_is_too_old_counts_as_missing_and_that_of_java_home_goes_first(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program(path, "java", JAVA_11)
     with pytest.raises(EmbeddedError, match="Java 17 or newer is missing"):
         prerequisites.ensure(JAVA)
-
-
-def test_the_java_of_java_home_goes_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(path, "java", JAVA_11)
     home = path.parent / "jdk"
     (home / "bin").mkdir(parents=True)
     program(home / "bin", "java", JAVA_17)
