@@ -211,19 +211,14 @@ def secrets_of(manifests: list[Manifest], role: str = "matcher") -> list[str]:
     return [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
 
 
-def test_secrets_are_named_and_never_contained() -> None:
+def test_secrets_are_named_and_never_contained_and_pods_of_the_api_have_nothing_of_kafka() -> None:
     manifests = render(FULL)
     assert "Secret" not in {manifest["kind"] for manifest in manifests}
     key = {"secretKeyRef": {"name": "redis-login", "key": "redis-url"}}
     assert environment(manifests)["TWINSTREAM_REDIS"]["valueFrom"] == key
-    secrets = secrets_of(manifests)
-    assert secrets == ["kafka-login", "masking", "kafka-files", "access", "tls"]
-
-
-def test_pods_of_the_api_have_nothing_of_kafka() -> None:
-    manifests = render(FULL)
-    assert not {name for name in environment(manifests, "api") if "KAFKA" in name or "BROKERS" in name}
+    assert secrets_of(manifests) == ["kafka-login", "masking", "kafka-files", "access", "tls"]
     assert secrets_of(manifests, "api") == ["access", "tls"]
+    assert not {name for name in environment(manifests, "api") if "KAFKA" in name or "BROKERS" in name}
     assert not [word for word in container(manifests, "api")["args"] if "--config" in word]
 
 

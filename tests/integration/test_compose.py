@@ -134,17 +134,16 @@ def test_data_are_in_named_volumes_and_each_is_used(model: dict[str, Any], servi
     assert {mount["source"] for _, mount in mounts(services, "volume")} == set(model["volumes"])
 
 
-def test_a_service_waits_for_what_is_well_or_has_ended_well(services: Services) -> None:
+def test_what_runs_for_long_has_a_health_check_and_a_service_waits_for_what_is_well(
+    services: Services,
+) -> None:
+    unwatched = {name for name, service in services.items() if not watched(service)}
+    assert unwatched == {"topics", "generator"}
     for service in services.values():
         for other, how in service.get("depends_on", {}).items():
             assert how["condition"] in {"service_healthy", "service_completed_successfully"}
             if how["condition"] == "service_healthy":
                 assert watched(services[other]), f"{other} has no health check"
-
-
-def test_what_runs_for_long_has_a_health_check(services: Services) -> None:
-    unwatched = {name for name, service in services.items() if not watched(service)}
-    assert unwatched == {"topics", "generator"}
 
 
 def watched(service: Service) -> bool:

@@ -69,14 +69,6 @@ def test_what_is_left_out_is_named_from_the_first_record_that_is_there_to_its_en
     assert offsets(list(without(batch([3, 9]), left_out))) == [[3, 9]]
 
 
-def test_a_batch_over_which_a_matcher_fell_three_times_is_left_out() -> None:
-    falls, whole = Falls(), stretch(0, 99)
-    assert [falls.fell_over(whole) for _ in range(FALLS_TO_LEAVE_OUT - 1)] == [False, True]
-    assert falls.left_out == ()
-    falls.fell_over(whole)
-    assert falls.left_out == (whole,)
-
-
 def test_falls_over_different_batches_and_over_none_leave_nothing_out() -> None:
     falls = Falls()
     for first in range(0, 10_000, 100):
@@ -94,11 +86,12 @@ def test_a_matcher_that_came_past_a_batch_has_not_fallen_over_it_any_more() -> N
     assert falls.left_out == ()
 
 
-def test_falls_in_two_partitions_in_turn_are_counted_for_each() -> None:
+def test_what_a_matcher_fell_over_three_times_is_left_out_and_counted_for_each_partition() -> None:
     falls = Falls()
-    for _ in range(FALLS_TO_LEAVE_OUT):
-        falls.fell_over(stretch(0, 99, partition=0))
-        falls.fell_over(stretch(50, 80, partition=1))
+    for fallen in (False, True, True):
+        assert falls.left_out == ()
+        assert falls.fell_over(stretch(0, 99, partition=0)) is fallen
+        assert falls.fell_over(stretch(50, 80, partition=1)) is fallen
     assert falls.left_out == (stretch(0, 99, partition=0), stretch(50, 80, partition=1))
 
 
