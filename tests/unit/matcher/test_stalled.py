@@ -69,16 +69,6 @@ def test_a_side_that_has_gone_on_is_not_stalled_by_what_it_has_left_unanswered(
     assert (status.health.stalled, status.unmatched.reference + status.unmatched.candidate) == ([], 1)
 
 
-def test_of_two_idle_sides_the_one_for_which_newer_events_wait_stays_stalled(
-    bench: Bench, silent: Side
-) -> None:
-    bench.write_both(("a", 0), at_ms=1_000)
-    bench.write(silent.other, ("a", 1), at_ms=9_000)
-    assert bench.settled().health.stalled == [NAMES[silent]]
-    bench.clock.advance(3600)
-    assert bench.settled().health.stalled == [NAMES[silent]]
-
-
 def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(
     bench: Bench, silent: Side
 ) -> None:
@@ -164,10 +154,13 @@ def test_a_side_is_stalled_also_while_no_start_is_found(silent: Side) -> None:
     assert (status.verdict, status.health.stalled) == ("PENDING", [NAMES[silent]])
 
 
-def test_a_silent_side_is_never_called_healthy_behind_a_restart(bench: Bench, silent: Side) -> None:
+def test_a_side_for_which_newer_events_wait_stays_stalled_while_both_are_idle_and_behind_a_restart(
+    bench: Bench, silent: Side
+) -> None:
     bench.write_both(("a", 0), at_ms=1_000)
-    bench.run()
-    bench.write(silent.other, ("a", 1), at_ms=31_000)
+    bench.write(silent.other, ("a", 1), at_ms=9_000)
+    assert bench.settled().health.stalled == [NAMES[silent]]
+    bench.clock.advance(3600)
     assert bench.settled().health.stalled == [NAMES[silent]]
     told = len(bench.publisher.published)
     bench.run(bench.restarted())
