@@ -59,7 +59,10 @@ class Admission:
         return new
 
     def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
-        """Settle a run before the start; it only shows which rows the attempts wrote there."""
+        """Settle a run before the start, sorted `by_place`, or by its content (see `start.cut`).
+
+        It only shows which rows the attempts wrote there.
+        """
         account = self._ledger.accounts[side]
         account.consumed += len(run.forms)
         account.before_start += len(run.forms)
@@ -70,7 +73,10 @@ class Admission:
             self._settle_batches(side)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
-        """Note that a query of a side has finished a batch, and that its whole output up to it was fed."""
+        """Note that a query of a side has finished a batch, and that its whole output up to it was fed.
+
+        So no retry of it can come, and the differences found in it count.
+        """
         if self.retries is not None:
             self.retries.sides[side].finish(query, batch)
             self._settle_batches(side)

@@ -168,13 +168,6 @@ class Comparison:
         self.arrivals.expect(side, known)
         self.clocks.expect(side, known)
 
-    def finish_batch(self, side: Side, query: str, batch: int) -> None:
-        """Note that a query of a side has finished a batch, and that its whole output up to it was fed.
-
-        So no retry of it can come, and the differences found in it count.
-        """
-        self.arrivals.finish_batch(side, query, batch)
-
     def note_finished(self, side: Side, fact: Finished) -> None:
         """Note that a version reports a batch as finished; this holds once a look finds its output fed."""
         if (reason := self.clocks.note_finished(side, fact)) is not None:
@@ -183,14 +176,7 @@ class Comparison:
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note the next position of a side and its end, by partition; `now` never goes back."""
         for query, batch in self.clocks.look(side, positions, ends, now):
-            self.finish_batch(side, query, batch)
-
-    def note_ends(self, at_end: tuple[bool, bool]) -> None:
-        """Note a look at the ends of the topics.
-
-        `at_end` says by side whether all records that the last look found were fed.
-        """
-        self.arrivals.note_ends(at_end)
+            self.arrivals.finish_batch(side, query, batch)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -228,10 +214,6 @@ class Comparison:
         """Count events that a declared rule leaves out."""
         self.ledger.accounts[side].consumed += count
         self.ledger.accounts[side].ignored += count
-
-    def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
-        """Settle events before the start: sorted `by_place`, or by their content (see `start.cut`)."""
-        self.arrivals.before_start(side, run, by_place=by_place)
 
     def hold(self, side: Side, count: int) -> None:
         """Count events that are held until the start is known: consumed, and not settled.

@@ -143,7 +143,7 @@ class Intake:
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Survey the unmatched events, and remember the positions that the survey covers."""
-        self._comparison.note_ends(at_end)
+        self._comparison.arrivals.note_ends(at_end)
         certainty = self._comparison.certainty
         sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):
@@ -197,7 +197,7 @@ class Intake:
 
     def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
         """Settle a run before the start; its partition is compared at the earliest from behind the run."""
-        self._comparison.before_start(side, run, by_place=by_place)
+        self._comparison.arrivals.before_start(side, run, by_place=by_place)
         begins = self.compared_from[side]
         begins[run.partition] = max(begins.get(run.partition, 0), run.offsets[-1] + 1)
 

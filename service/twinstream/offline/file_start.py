@@ -107,7 +107,7 @@ class Beginning:
             if behind:
                 self._comparison.feed(of, part)
             else:
-                self._comparison.before_start(of, part, by_place=self._cut.by_place)
+                self._comparison.arrivals.before_start(of, part, by_place=self._cut.by_place)
         if self._ended and self.waiting is None:
             for of in self._ended:
                 self._comparison.end(of)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.rides import KINDS
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 
-KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 TOLERANT = "equality: {tolerance: {v: {abs: 0.5}}}\n"
 ORDERS = {
     "sequence": "{per_key: [k]}",

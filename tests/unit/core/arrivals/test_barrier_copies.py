@@ -5,13 +5,13 @@ from itertools import permutations, product
 
 import pytest
 
+from tests.support.rides import KINDS, day
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot
 
 ORDER = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
-KINDS = "kinds: {day: {where: {t: day}}, ride: {}}"
 UNEQUAL = "the copies of one barrier in several partitions are not equal"
 
 
@@ -25,10 +25,6 @@ def driver() -> Driver:
 
 def ride(key: int, number: int = 0) -> bytes:
     return record({"t": "ride", "k": key, "n": number})
-
-
-def day(number: int) -> bytes:
-    return record({"t": "day", "n": number})
 
 
 def feed(driver: Driver, side: Side, *steps: tuple[int, bytes]) -> None:
@@ -60,7 +56,7 @@ def test_unequal_copies_are_a_hole(driver: Driver) -> None:
 def test_copies_are_close_to_each_other_whichever_came_first(
     order: Sequence[int], numbers: Sequence[float], *, unequal: bool
 ) -> None:
-    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
+    driver = Driver(spec(ORDER, f"{KINDS}equality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
     driver.comparison.expect_partitions(LEFT, range(3))
     for partition in order:
         feed(driver, LEFT, (partition, record({"t": "day", "n": numbers[partition]})))
@@ -71,7 +67,7 @@ def test_copies_are_close_to_each_other_whichever_came_first(
 def test_the_barriers_of_both_sides_are_compared_by_the_same_partition_whichever_came_first(
     order: tuple[Sequence[int], Sequence[int]],
 ) -> None:
-    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
+    driver = Driver(spec(ORDER, f"{KINDS}equality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
     numbers = (10, 10.25), (10.25, 10.75)
     for side in Side:
         driver.comparison.expect_partitions(side, range(2))
@@ -95,7 +91,7 @@ def test_a_barrier_that_lacks_the_same_copies_on_both_sides_at_the_end_is_no_dif
 
 @pytest.mark.parametrize("first", Side)
 def test_behind_a_barrier_that_lacks_copies_a_copy_is_told_whichever_side_ends_first(first: Side) -> None:
-    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{v: {{abs: 0.5}}}}}}"))
+    driver = Driver(spec(ORDER, f"{KINDS}equality: {{tolerance: {{v: {{abs: 0.5}}}}}}"))
     written = {LEFT: [10], RIGHT: [10.25, 10.25]}
     for side in Side:
         driver.comparison.expect_partitions(side, (0, 1))

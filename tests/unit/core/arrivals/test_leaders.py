@@ -81,7 +81,7 @@ def test_rows_before_the_start_are_told_apart_by_the_tolerance_too() -> None:
     outcomes = []
     for number in (10.2, 99):
         reader = reader_of(*SEQUENCE)
-        reader.comparison.before_start(RIGHT, run_of(reader, wrote("1/x/0.0", 10)), by_place=True)
+        reader.comparison.arrivals.before_start(RIGHT, run_of(reader, wrote("1/x/0.0", 10)), by_place=True)
         reader.comparison.feed(RIGHT, run_of(reader, wrote("1/y/0.0", number)))
         reader.comparison.end(RIGHT)
         outcomes.append((reader.replayed(RIGHT), [SAYS_SO in reason for reason in reader.reasons()]))

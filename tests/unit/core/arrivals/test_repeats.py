@@ -110,7 +110,7 @@ def test_a_copy_is_not_known_where_another_partition_has_forgotten_something(
 def test_nor_where_another_partition_began_before_the_start() -> None:
     one = driver("unordered")
     forms, _ = one.codec.forms([record({"k": "z"})])
-    one.comparison.before_start(RIGHT, Run(forms, 1, [0], [0], 0.0), by_place=True)
+    one.comparison.arrivals.before_start(RIGHT, Run(forms, 1, [0], [0], 0.0), by_place=True)
     assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
 
 
@@ -127,7 +127,7 @@ def test_an_event_before_its_equal_one_is_no_copy(order: str, pace: str, between
 def test_what_lies_before_the_start_is_not_known() -> None:
     one = driver("unordered")
     forms, _ = one.codec.forms([record({"k": "z"})])
-    one.comparison.before_start(RIGHT, Run(forms, 0, [0], [0], 0.0), by_place=True)
+    one.comparison.arrivals.before_start(RIGHT, Run(forms, 0, [0], [0], 0.0), by_place=True)
     one.offsets = [1, 1]
     assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
 

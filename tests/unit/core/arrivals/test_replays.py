@@ -282,11 +282,21 @@ def test_a_difference_counts_when_no_retry_of_its_batch_can_come() -> None:
     assert not reader.comparison.diverged
     assert reader.comparison.proven.waits_for_batches
     reader.comparison.certainty.moment = 9
-    reader.comparison.finish_batch(LEFT, "q", 1)
+    reader.comparison.arrivals.finish_batch(LEFT, "q", 1)
     assert not reader.comparison.diverged
-    reader.comparison.finish_batch(RIGHT, "q", 1)
+    reader.comparison.arrivals.finish_batch(RIGHT, "q", 1)
     assert reader.comparison.proven.at == 5
     assert not reader.comparison.proven.waits_for_batches
+
+
+def diverges(reader: Reader, left: list[Row], right: list[Row], *, left_first: bool) -> bool:
+    """Whether the sides differ for sure, where a batch of the right is a hole."""
+    sides = [(LEFT, left), (RIGHT, right)]
+    for side, some in sides if left_first else reversed(sides):
+        reader.read(side, some)
+    reader.end()
+    assert len(reader.reasons()) == 1, "the bad batch is a hole"
+    return reader.comparison.diverged
 
 
 @pytest.mark.parametrize("left_first", [True, False])
@@ -303,14 +313,9 @@ def test_a_difference_counts_when_no_retry_of_its_batch_can_come() -> None:
 def test_a_difference_counts_if_it_stands_before_a_bad_batch_whichever_side_is_read_first(
     order: str, before: str, left_first: bool, diverged: bool
 ) -> None:
-    reader = Reader(replays(order))
-    bad = [value("5/x/0.0", 3), value("5/y/0.0", 4)]
-    written = [(LEFT, [value("1/e/0.0", 1)]), (RIGHT, [value(before, 2), *bad, value("6/y/0.0", 5)])]
-    for side, some in written if left_first else reversed(written):
-        reader.read(side, some)
-    reader.end()
-    assert len(reader.reasons()) == 1, "the bad batch is a hole"
-    assert reader.comparison.diverged == diverged
+    right = [value(before, 2), value("5/x/0.0", 3), value("5/y/0.0", 4), value("6/y/0.0", 5)]
+    found = diverges(Reader(replays(order)), [value("1/e/0.0", 1)], right, left_first=left_first)
+    assert found == diverged
 
 
 BARRIERS = (
@@ -332,14 +337,10 @@ def test_with_a_tolerance_an_event_in_a_row_or_a_barrier_proves_a_difference_bef
     def written(marks: str, kind: str, number: float) -> Row:
         return Row(attempt(marks), {"k": kind, "i": 0, "n": number})
 
+    left = [written("1/e/0.0", "row", 1), written("1/e/0.0", "end", 1)]
     bad = [written("5/x/0.0", "row", 3), written("5/y/0.0", "row", 4)]
     right = [written("1/x/0.0", "end", end), *bad, written("6/y/0.0", "end", 7)]
-    sides = [(LEFT, [written("1/e/0.0", "row", 1), written("1/e/0.0", "end", 1)]), (RIGHT, right)]
-    for side, some in sides if left_first else reversed(sides):
-        reader.read(side, some)
-    reader.end()
-    assert len(reader.reasons()) == 1, "the bad batch is a hole"
-    assert reader.comparison.diverged == diverged
+    assert diverges(reader, left, right, left_first=left_first) == diverged
 
 
 def test_copies_of_a_barrier_that_are_written_again_are_rows_of_their_partition() -> None:
@@ -395,5 +396,5 @@ def test_a_policy_that_is_strict_remembers_nothing() -> None:
     reader.read(LEFT, rows("1/e/0.0:a 1/f/0.0:a"))
     assert reader.comparison.retries is None
     assert reader.comparison.unmatched(LEFT) == 2
-    reader.comparison.finish_batch(LEFT, "q", 1)
-    reader.comparison.note_ends((True, True))
+    reader.comparison.arrivals.finish_batch(LEFT, "q", 1)
+    reader.comparison.arrivals.note_ends((True, True))

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from tests.support.rides import KINDS, day, ride
+from tests.support.streams import LEFT, RIGHT, Driver, spec
 from twinstream.core.events import Side
 
-KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 LIMIT = "limits: {scope_events: 32}\n"
 LANES = "{barrier: day, inner: {per_key: [k]}}"
 KNOWN = (
     "known_differences: [{id: R-1, when: {divergences: [%s]}, owner: me, expires: 2030-01-01,"
     " ceiling: {count: 99}}]\n"
 )
-
-
-def ride(number: int, key: int = 0) -> bytes:
-    return record({"t": "ride", "n": number, "k": key})
-
-
-def day(number: int) -> bytes:
-    return record({"t": "day", "n": number})
 
 
 def totals(driver: Driver) -> tuple[int, int]:

@@ -2,20 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.rides import KINDS, day, ride
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
 
-KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 BAGS = "{barrier: day, inner: unordered}"
-
-
-def ride(number: int, key: int = 0) -> bytes:
-    return record({"t": "ride", "n": number, "k": key})
-
-
-def day(number: int) -> bytes:
-    return record({"t": "day", "n": number})
 
 
 @pytest.fixture

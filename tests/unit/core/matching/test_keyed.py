@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.rides import ride
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 from twinstream.core.matching.keyed import KeyedIndex
@@ -9,10 +10,6 @@ from twinstream.core.matching.keyed import KeyedIndex
 DAYS = "{barrier: day, inner: unordered}"
 BY_KEY = f"{{by_key: [k], inner: {DAYS}}}"
 KINDS = "kinds: {month: {where: {t: month}}, day: {where: {t: day}}, ride: {}}\n"
-
-
-def ride(number: int, key: int = 0) -> bytes:
-    return record({"t": "ride", "n": number, "k": key})
 
 
 MONTH = record({"t": "month"})

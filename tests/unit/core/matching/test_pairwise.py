@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.support.orders import as_callable
+from tests.support.rides import KINDS
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
@@ -14,7 +15,6 @@ from twinstream.core.events import Side
 FUNCTION = json.dumps(as_callable({"per_key": ["k"]}))
 BY_KEY = f"{{by_key: [k], inner: {FUNCTION}}}"
 BETWEEN_DAYS = f"{{barrier: day, inner: {FUNCTION}}}"
-KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 orders = pytest.mark.parametrize(
     "order", [FUNCTION, BY_KEY, BETWEEN_DAYS], ids=["alone", "inside a key", "between days"]
 )
