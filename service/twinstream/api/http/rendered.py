@@ -1,20 +1,14 @@
-"""Renders the bodies of answers once for all clients.
-
-The content changes only once a publication, and many clients may ask in between: dashboards, release tools,
-the page in several browsers. So the bytes of an answer are kept together with the object they were made from.
-"""
+"""Renders the bodies of answers, with the tags by which clients recognize them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
-
-T = TypeVar("T")
 
 
 class Rendered(NamedTuple):
@@ -45,18 +39,3 @@ def of_model(body: BaseModel) -> Rendered:
 def listed(items: Iterable[Rendered]) -> Rendered:
     """A whole list of bodies."""
     return rendered(b'{"items":[%b],"next":null}' % b",".join(item.content for item in items))
-
-
-class Kept(Generic[T]):
-    """The last answer, kept as long as the object that it was made from is the same."""
-
-    def __init__(self, make: Callable[[T], Rendered]) -> None:
-        self._make = make
-        self._of: T | None = None
-        self._last: Rendered | None = None
-
-    def of(self, thing: T) -> Rendered:
-        """The answer for `thing`, made again if the last one was for another."""
-        if self._last is None or thing is not self._of:
-            self._of, self._last = thing, self._make(thing)
-        return self._last

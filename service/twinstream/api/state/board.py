@@ -179,8 +179,7 @@ class Board:
 
     def body(self, name: str) -> Rendered:
         """The status of a comparison as bytes, rendered once a publication. Raises UnknownComparisonError."""
-        entry = self._entry(name)
-        return entry.body.of(entry.view(self._monotonic()).status)
+        return self.view(name).shown.body
 
     def bodies(self) -> list[Rendered]:
         """The statuses of all comparisons as bytes, in the order in which they became known."""
@@ -211,7 +210,7 @@ class Board:
         mailbox = Mailbox(comparison)
         for entry in entries:
             view = entry.view(self._monotonic())
-            mailbox.put(status_event(view.name, entry.body.of(view.status)))
+            mailbox.put(status_event(view.name, view.shown.body))
             if view.status.trial_of is None:
                 mailbox.put(event_of("gate", view.gate))
         self._mailboxes.add(mailbox)
@@ -277,7 +276,7 @@ class Board:
     def _tell_state(self, entry: Entry) -> None:
         view = entry.view(self._monotonic())
         entry.told = view.freshness.state
-        self._tell(lambda: status_event(view.name, entry.body.of(view.status)))
+        self._tell(lambda: status_event(view.name, view.shown.body))
         if view.status.trial_of is None:
             self._tell(lambda: event_of("gate", view.gate))
         self._note_phase(entry, view)

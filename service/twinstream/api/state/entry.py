@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
 
 from twinstream.api.gate import freshness as fresh
 from twinstream.api.gate.freshness import Freshness
 from twinstream.api.gate.gate import GateAnswer, GateWord, gate
 from twinstream.api.gate.gate_hints import PACE_SECONDS, GateFacts, to_decide
 from twinstream.api.gate.samples import Samples
-from twinstream.api.http.rendered import Kept, of_model
+from twinstream.api.http.rendered import Rendered, of_model
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.matchers import MatcherView
@@ -23,6 +23,24 @@ from twinstream.api.state.merging import merged, merged_counts
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
 from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A status as shown, with its source, and the reasons about its freshness and its matchers.
+
+    It changes only once a publication, and many clients may ask in between: dashboards, release tools, the
+    page in several browsers. So it is kept and rendered once for all of them.
+    """
+
+    source: ComparisonStatus
+    reasons: tuple[str, ...]
+    status: ComparisonStatus
+
+    @cached_property
+    def body(self) -> Rendered:
+        """The status as bytes."""
+        return of_model(self.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +51,18 @@ class View:
     `changes` how the file of a trial differs.
     """
 
-    status: ComparisonStatus
+    shown: Shown
     freshness: Freshness
     gate: GateAnswer
     falls: int = 0
     in_crash_loop: bool = False
     exclusions: tuple[Exclusion, ...] = ()
     changes: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> ComparisonStatus:
+        """The status as shown."""
+        return self.shown.status
 
     @property
     def name(self) -> str:
@@ -62,14 +85,6 @@ class View:
         return self.gate.answer
 
 
-class _Shown(NamedTuple):
-    """A status as shown, its source, and the reasons about its freshness and its matchers."""
-
-    of: ComparisonStatus
-    reasons: tuple[str, ...]
-    status: ComparisonStatus
-
-
 @dataclass(slots=True)
 class Entry:
     """Everything known of one comparison. `status` is that of all its matchers together.
@@ -88,8 +103,7 @@ class Entry:
     samples: Samples = field(default_factory=Samples)
     timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
-    body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
-    _shown: _Shown | None = None
+    _shown: Shown | None = None
 
     @classmethod
     def awaited(cls, expectation: Expectation, now: datetime, moment: float, stale_after: float) -> Entry:
@@ -188,8 +202,8 @@ class Entry:
         found = (matcher.loop(name, moment) for name, matcher in zip(named, self.matchers, strict=True))
         return [reason for reason in found if reason is not None]
 
-    def _once(self, reasons: tuple[str, ...], status: ComparisonStatus) -> ComparisonStatus:
+    def _once(self, reasons: tuple[str, ...], status: ComparisonStatus) -> Shown:
         """The same object as long as it is equal, so that its rendering is made only once."""
-        if self._shown is None or self._shown.of is not self.status or self._shown.reasons != reasons:
-            self._shown = _Shown(self.status, reasons, status)
-        return self._shown.status
+        if self._shown is None or self._shown.source is not self.status or self._shown.reasons != reasons:
+            self._shown = Shown(self.status, reasons, status)
+        return self._shown
