@@ -15,7 +15,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,37 +185,25 @@ def test_a_redis_that_came_back_with_less_while_nobody_owned_it_has_the_rest_com
 
 
 class Trouble(NamedTuple):
-    """Something that an operator can do to a Redis, how to undo it, and what the service calls it."""
+    """What an operator can tell a Redis, how to undo it, and what the service calls it."""
 
-    begin: Callable[[redis.Redis], Any]
-    end: Callable[[redis.Redis], Any]
+    begin: tuple[str, ...]
+    end: str
     sentence: str
 
 
-def _want_password(client: redis.Redis) -> None:
-    client.config_set("requirepass", "secret")
-    client.client_kill_filter(_type="normal", skipme=True)  # who is in would stay in
-
-
 TROUBLES = {
-    "full": Trouble(
-        lambda client: client.config_set("maxmemory", "100kb"),
-        lambda client: client.config_set("maxmemory", "0"),
-        "is full and takes no writes",
-    ),
+    "full": Trouble(("CONFIG SET maxmemory 100kb",), "CONFIG SET maxmemory 0", "is full and takes no writes"),
     "password": Trouble(
-        _want_password, lambda client: client.config_set("requirepass", ""), "wants a password"
+        # Who is in would stay in.
+        ("CONFIG SET requirepass secret", "CLIENT KILL TYPE normal SKIPME yes"),
+        "CONFIG SET requirepass ''",
+        "wants a password",
     ),
     "too few replicas": Trouble(
-        lambda client: client.config_set("min-replicas-to-write", 1),
-        lambda client: client.config_set("min-replicas-to-write", 0),
-        "NOREPLICAS",
+        ("CONFIG SET min-replicas-to-write 1",), "CONFIG SET min-replicas-to-write 0", "NOREPLICAS"
     ),
-    "replica": Trouble(
-        lambda client: client.replicaof("127.0.0.1", "1"),
-        lambda client: client.replicaof("NO", "ONE"),
-        "is a replica that takes no writes",
-    ),
+    "replica": Trouble(("REPLICAOF 127.0.0.1 1",), "REPLICAOF NO ONE", "is a replica that takes no writes"),
 }
 
 
@@ -231,11 +219,12 @@ def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
 ) -> None:
     trouble = TROUBLES[name]
     client.ping()
-    trouble.begin(client)
+    for command in trouble.begin:
+        client.execute_command(*shlex.split(command))
     drill.write_on()
     drill.degraded(trouble.sentence)
     _plant_and_hold(drill)
-    trouble.end(client)
+    client.execute_command(*shlex.split(trouble.end))
     drill.answers("fail")
     drill.write_on()
     drill.ends_as_undisturbed(redis_server)
