@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import redis
-from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
@@ -21,6 +20,7 @@ from tests.support.marks import whole_product
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
+from tests.support.topics import forget
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -266,13 +266,6 @@ def _outcome(service: ServiceProcess, events: int) -> dict[str, Any]:
     return {**{member: status[member] for member in members}, "found": found}
 
 
-def _forget(kafka: Kafka, group: str) -> None:
-    """Delete what Kafka remembers of a comparison, so that the next start is a first one."""
-    admin = AdminClient({"bootstrap.servers": kafka.brokers, "log_level": 0})
-    for deleted in admin.delete_consumer_groups([group]).values():
-        deleted.result(timeout=20)
-
-
 @pytest.mark.nightly
 def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
     kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
@@ -293,7 +286,7 @@ def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
             eventually(lambda: not service.family(), seconds=5, what="its processes are gone")
             service.start()
         shaken = _outcome(service, events)
-    _forget(kafka, f"twinstream.killed-{seed}")
+    forget(kafka.brokers, f"twinstream.killed-{seed}")
     with ServiceProcess(spec, kafka.brokers, f"{redis_server.url[:-1]}2") as calm:
         undisturbed = _outcome(calm, events)
     assert shaken == undisturbed

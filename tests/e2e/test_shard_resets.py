@@ -10,11 +10,11 @@ from contextlib import ExitStack
 
 import pytest
 import redis
-from confluent_kafka.admin import AdminClient
 
 from tests.support.cases import NOTHING, MakePlace, Place
 from tests.support.marks import one_a_change, whole_product
 from tests.support.service import ServiceProcess
+from tests.support.topics import forget
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -112,9 +112,7 @@ def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place:
             keys = list(client.scan_iter("twinstream:{shared.of-2.1}:*"))
             assert keys
             client.delete(*keys)
-        admin = AdminClient({"bootstrap.servers": place.brokers, "log_level": 0})
-        for forgotten in admin.delete_consumer_groups(["twinstream.shared.1-of-2"]).values():
-            forgotten.result(timeout=20)
+        forget(place.brokers, "twinstream.shared.1-of-2")
         service.start()
         eventually(lambda: "begins anew with the others" in service.log(), seconds=60, what="it has heard")
         is_anew(service, 200)

@@ -72,3 +72,10 @@ class KafkaTopics:
         resource = ConfigResource(ConfigResource.Type.TOPIC, self._names[side], incremental_configs=[entry])
         for done in self._admin.incremental_alter_configs([resource]).values():
             done.result(timeout=10)
+
+
+def forget(brokers: str, group: str) -> None:
+    """Delete what Kafka remembers of a comparison, so that the next start is a first one."""
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
+    for deleted in admin.delete_consumer_groups([group]).values():
+        deleted.result(timeout=20)
