@@ -35,7 +35,7 @@ from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outl
 from twinstream.calibration.spread import CHANCE, Keys, confined, examined
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.reduction import differences, number_of, without_nulls
-from twinstream.spec.file.paths import ABSENT, Path
+from twinstream.spec.file.paths import ABSENT, Path, holds
 
 ValuePairs = Sequence[tuple[Any, Any]]
 How = Literal["ignore", "number", "unordered", "sets", "absent"]
@@ -241,7 +241,7 @@ class _Fields:
         if why is not None:
             self._leave(path, {twins.pair for twins in found}, seen, why)
             return True
-        in_bag = any(path[: len(bag)] == bag for bag in self._bags)
+        in_bag = any(holds(bag, path) for bag in self._bags)
         self.noise.append(Noise(path, "number", len(alike), len(seen), small, in_bag))
         self._leave(path, others, seen, "others differ by far less")
         return True

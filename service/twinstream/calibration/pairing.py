@@ -21,7 +21,7 @@ Events of different kinds are never partners.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -69,14 +69,13 @@ def named(
     if all(len(set(some)) == len(some) for some in names):
         return RunPairing(copies(*names))
     columns = [Members([event.value for event in run]) for run in (left, right)]
+    runs = list(zip(names, columns, strict=True))
     stable = [
         path
         for path in dict.fromkeys([*columns[0].paths, *columns[1].paths])
-        if _alike(path, columns, names) >= NEARLY
+        if _common(*(zip(some, column[path], strict=True) for some, column in runs)) >= NEARLY
     ]
-    rows = [
-        [*zip(some, column.rows(stable), strict=True)] for some, column in zip(names, columns, strict=True)
-    ]
+    rows = [[*zip(some, column.rows(stable), strict=True)] for some, column in runs]
     certain = rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows)
     return RunPairing(_completed(copies(*rows), *names), certain=certain)
 
@@ -93,12 +92,10 @@ def _completed(
     return sorted([*pairs, *((ones[i], others[j]) for i, j in more)])
 
 
-def _alike(path: Path, columns: Sequence[Members], names: Sequence[Sequence[Hashable]]) -> float:
-    """How much of a field is the same in both runs, name by name."""
-    one, other = (
-        Counter(zip(some, column[path], strict=True)) for some, column in zip(names, columns, strict=True)
-    )
-    return (one & other).total() / max(1, min(one.total(), other.total()))
+def _common(one: Iterable[Hashable], other: Iterable[Hashable]) -> float:
+    """How much of the shorter of two runs both have in common: 1 if it is all of it."""
+    left, right = Counter(one), Counter(other)
+    return (left & right).total() / max(1, min(left.total(), right.total()))
 
 
 def inferred(
@@ -155,8 +152,7 @@ class _Kind:
 
         If one run is longer, the share of the shorter one, and less than 1.
         """
-        one, other = Counter(self._left.rows(paths)), Counter(self._right.rows(paths))
-        share = (one & other).total() / max(1, self._shorter)
+        share = _common(self._left.rows(paths), self._right.rows(paths))
         return share if self._left.count == self._right.count else min(share, BELOW_ALL)
 
     def pairing(self) -> RunPairing:

@@ -18,7 +18,7 @@ from twinstream.calibration.fields import Noise
 from twinstream.calibration.ordering import OrderData
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Order
-from twinstream.spec.file.paths import overlap, parse_path
+from twinstream.spec.file.paths import holds, overlap, parse_path
 from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import in_sequence
 from twinstream.spec.load import loads
@@ -173,12 +173,13 @@ def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Pro
 
 def _outermost(noise: Sequence[Noise]) -> list[Noise]:
     """The noise without fields that lie inside a field that is left out anyway."""
+    left_out = [one for one in noise if one.how == "ignore"]
 
-    def covers(outer: Noise, one: Noise) -> bool:
-        inside = one.path[: len(outer.path)] == outer.path and outer.kind == one.kind
-        return outer.how == "ignore" and inside and outer is not one
+    def is_inside(one: Noise) -> bool:
+        others = (outer for outer in left_out if outer is not one and outer.kind == one.kind)
+        return any(holds(outer.path, one.path) for outer in others)
 
-    return [one for one in noise if not any(covers(outer, one) for outer in noise)]
+    return [one for one in noise if not is_inside(one)]
 
 
 _HIDDEN = {
