@@ -11,15 +11,15 @@ Rules of this file:
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import zstandard
 
@@ -72,18 +72,17 @@ class InputFile:
         Raises InputError if the file cannot be read to its end, does not begin like a UTF-8 text, or has a
         line of more than `LINE_BYTES`.
         """
-        with self._opened() as (raw, stream):
-            number, rest = 1, b""
-            while block := self._block(raw, stream):
-                *whole, rest = (rest + block).split(b"\n")
-                for line in whole:
-                    if stripped := self._checked(line, number):
-                        yield number, stripped
-                    number += 1
-                if len(rest) > LINE_BYTES:
-                    raise InputError(self.name, number, f"is longer than {LINE_BYTES >> 20} MiB")
-            if stripped := self._checked(rest, number):
-                yield number, stripped
+        number, rest = 1, b""
+        for block in self._blocks():
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                if stripped := self._checked(line, number):
+                    yield number, stripped
+                number += 1
+            if len(rest) > LINE_BYTES:
+                raise InputError(self.name, number, f"is longer than {LINE_BYTES >> 20} MiB")
+        if stripped := self._checked(rest, number):
+            yield number, stripped
 
     def _checked(self, line: bytes, number: int) -> bytes:
         if number == 1:
@@ -92,81 +91,46 @@ class InputFile:
                     raise InputError(self.name, 1, f"begins with {what}; save the file as plain UTF-8")
         return line.strip(_SPACE)
 
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-        """The file on disk, and its unpacked content."""
-        if self.name == STANDARD_INPUT:
-            if sys.stdin is None:
-                raise InputError(self.name, None, "standard input is closed")
-            yield sys.stdin.buffer, sys.stdin.buffer
-            return
+    def _blocks(self) -> Iterator[bytes]:
+        """The unpacked content. Raises InputError if it cannot be read to its end."""
         try:
-            raw = Path(self.name).open("rb")  # noqa: SIM115 - closed below; only opening it may fail here
-        except (OSError, ValueError) as error:
-            raise InputError(self.name, None, f"cannot be read: {_problem(error)}") from None
-        with raw:
-            yield raw, _unpacked(self.name, raw)
-
-    def _block(self, raw: BinaryIO, stream: BinaryIO) -> bytes:
-        """The next block of the content; empty at the end."""
-        try:
-            block = stream.read1(BLOCK_BYTES)  # type: ignore[attr-defined]
+            with self._opened() as raw:
+                for block in _unpacked(self.name, raw):
+                    self.taken = raw.tell() if self.size is not None else self.taken + len(block)
+                    yield block
+                return
         except EOFError:
             problem = "ends in the middle of its packed data; was it copied before it was complete?"
-            raise InputError(self.name, None, problem) from None
         except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-            suffix = Path(self.name).suffix
-            problem = f"is damaged, or is no {suffix} file: {_problem(error)}"
-            raise InputError(self.name, None, problem) from None
-        except OSError as error:
-            raise InputError(self.name, None, f"cannot be read: {_problem(error)}") from None
-        self.taken = raw.tell() if self.size is not None else self.taken + len(block)
-        return cast("bytes", block)
+            problem = f"is damaged, or is no {Path(self.name).suffix} file: {error}"
+        except (OSError, ValueError) as error:
+            problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(self.name, None, problem)
+
+    def _opened(self) -> AbstractContextManager[BufferedIOBase]:
+        if self.name != STANDARD_INPUT:
+            return Path(self.name).open("rb")
+        if sys.stdin is None:
+            raise InputError(self.name, None, "standard input is closed")
+        return nullcontext(cast("BufferedIOBase", sys.stdin.buffer))
 
 
-def _problem(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _unpacked(name: str, raw: BinaryIO) -> BinaryIO:
-    if name.endswith(".gz"):
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+def _unpacked(name: str, raw: BufferedIOBase) -> Iterator[bytes]:
+    """The content of a file, in blocks. Raises EOFError if a packed one ends too early."""
     if name.endswith(".zst"):
-        return cast("BinaryIO", io.BufferedReader(_ZstdReader(raw), BLOCK_BYTES))
-    return raw
+        return _frames(raw)
+    stream = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw
+    return iter(lambda: stream.read1(BLOCK_BYTES), b"")
 
 
-class _ZstdReader(io.RawIOBase):
-    """Unpacks all frames of a .zst file; the library's own reader accepts a truncated one as complete."""
-
-    def __init__(self, packed: BinaryIO) -> None:
-        self._packed = packed
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._inside = False
-        self._left = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        """True: it can only be read."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill `buffer` with the result of one step; 0 at the end. Raises EOFError inside a frame."""
-        while not self._ready:
-            chunk = self._left or self._packed.read(PACKED_BYTES)
-            if not chunk:
-                if self._inside:
-                    raise EOFError
-                return 0
-            self._unpack(chunk)
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def _unpack(self, chunk: bytes) -> None:
-        self._ready = memoryview(self._frame.decompress(chunk))
-        self._inside, self._left = not self._frame.eof, b""
-        if self._frame.eof:
-            self._left = self._frame.unused_data
-            self._frame = zstandard.ZstdDecompressor().decompressobj()
+def _frames(packed: BufferedIOBase) -> Iterator[bytes]:
+    """The content of all frames; the library's own reader takes a truncated file as complete."""
+    frame, inside, left = zstandard.ZstdDecompressor().decompressobj(), False, b""
+    while chunk := left or packed.read(PACKED_BYTES):
+        yield frame.decompress(chunk)
+        inside, left = not frame.eof, b""
+        if frame.eof:
+            left = frame.unused_data
+            frame = zstandard.ZstdDecompressor().decompressobj()
+    if inside:
+        raise EOFError
