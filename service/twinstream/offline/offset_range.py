@@ -320,16 +320,13 @@ class Recorded:
         source.assign({side: {p: span.start for p, span in self._spans[side].items()} for side in Side})
 
     def lines(self, side: Side) -> Iterator[Line]:
-        """The records of a side. Raises SourceError if Kafka stops answering or has lost some."""
+        """The records of a side, not numbered. Raises SourceError if Kafka stops answering or has lost some."""
         open_ends = {partition: span.stop for partition, span in self._spans[side].items() if span}
         left = dict.fromkeys(open_ends, self._share[side])
         silent_since = self._clock.monotonic()
-        position = 0
         while open_ends:
             for batch in self._source.poll(side, POLL_SECONDS):
-                for line in self._of(side, batch, open_ends, left):
-                    position += 1
-                    yield line._replace(position=position)
+                yield from self._of(side, batch, open_ends, left)
                 # Only now: the consumer of the lines may be slow.
                 silent_since = self._clock.monotonic()
             self._close_read(side, open_ends)

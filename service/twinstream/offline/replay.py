@@ -175,10 +175,12 @@ class Replay:
         for side in Side:
             partitions = {seat.place[1] for seat in case.seats if seat.place[0] is side}
             comparison.expect_partitions(side, partitions)
+        own = {seat.place for seat in case.own}
         forms: dict[Place, Form] = {}
         for seat in case.seats:
             form, at_ms = self._form(case, seat)
-            forms[seat.place] = form
+            if seat.place in own:
+                forms[seat.place] = form
             if form is IGNORED:
                 continue
             side, partition, offset = seat.place
@@ -188,12 +190,10 @@ class Replay:
         for side in Side:
             comparison.end(side)
         comparison.review()
-        own = {seat.place for seat in case.own}
         found = [one.finding for one in comparison.take_closed()]
         covered = comparison.differences.known.take_examples()
         rule = next((one.rule for one in covered if own & _places(one.finding)), None)
-        own_forms = {place: form for place, form in forms.items() if place in own}
-        return _Alone(case, own_forms, [one for one in found if own & _places(one)], rule)
+        return _Alone(case, forms, [one for one in found if own & _places(one)], rule)
 
     def _form(self, case: Case, seat: Seat) -> tuple[Form, int]:
         """The form of an event under the new rules, `IGNORED` if they leave it out, and its time."""
