@@ -320,7 +320,7 @@ class Recorded:
         source.assign({side: {p: span.start for p, span in self._spans[side].items()} for side in Side})
 
     def lines(self, side: Side) -> Iterator[Line]:
-        """The records of a side, not numbered. Raises SourceError if Kafka stops answering or has lost some."""
+        """The records of a side, unnumbered. Raises SourceError if Kafka stops answering or has lost some."""
         open_ends = {partition: span.stop for partition, span in self._spans[side].items() if span}
         left = dict.fromkeys(open_ends, self._share[side])
         silent_since = self._clock.monotonic()
