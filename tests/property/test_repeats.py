@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.searching import examples
-from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from tests.support.streams import Driver, record, spec
 from twinstream.core.events import Side
 
 RULE = "{id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, ceiling: {count: 1000}}"
@@ -19,7 +19,16 @@ LONGEST = 30
 Event = tuple[str, int]
 streams = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=LONGEST)
 edits = st.lists(st.tuples(st.integers(0, LONGEST), st.sampled_from(["copy", "late copy", "new", "drop"])))
-steps = st.lists(st.tuples(st.sampled_from(Side), st.integers(1, 4), st.integers(0, 3), st.booleans()))
+Sides = tuple[list[Event], list[Event]]
+Queues = dict[tuple[Side, int], list[Event]]
+"""The events of each partition of a side."""
+Step = tuple[Side, int, int, int, bool]
+"""So many events of a partition, in a style, with or without a restart."""
+
+
+def steps(partitions: int) -> st.SearchStrategy[list[Step]]:
+    partition, count = st.integers(0, partitions - 1), st.integers(1, 4)
+    return st.lists(st.tuples(st.sampled_from(Side), partition, count, st.integers(0, 3), st.booleans()))
 
 
 def edited(events: list[Event], how: list[tuple[int, str]]) -> list[Event]:
@@ -48,16 +57,36 @@ def outcome(driver: Driver) -> tuple[bool, bool, list[int]]:
     return comparison.diverged, bool(comparison.holes), explained
 
 
-def run(
-    driver: Driver, sides: tuple[list[Event], list[Event]], how: list[tuple[Side, int, int, bool]]
-) -> None:
-    """Feed both sides, batch by batch as told, each record in a style of its own; with restarts."""
-    fed = [0, 0]
-    for side, count, style, restart in [*how, (LEFT, 99, 0, False), (RIGHT, 99, 0, False)]:
-        events = sides[side][fed[side] : fed[side] + count]
+def whole(sides: Sides) -> Queues:
+    """One partition a side."""
+    return {(side, 0): sides[side] for side in Side}
+
+
+def halves(order: str, sides: Sides) -> Queues:
+    """Two partitions a side: by key, or every other event."""
+    return {
+        (side, partition): [
+            event
+            for place, event in enumerate(sides[side])
+            if (place if order == "unordered" else ord(event[0])) % 2 == partition
+        ]
+        for side in Side
+        for partition in range(2)
+    }
+
+
+def run(driver: Driver, queues: Queues, how: list[Step]) -> None:
+    """Feed all partitions, batch by batch as told, each record in a style of its own; with restarts."""
+    fed = dict.fromkeys(queues, 0)
+    rest = [(*queue, 99, 0, False) for queue in queues]
+    for side, partition, count, style, restart in [*how, *rest]:
+        first = fed[side, partition]
+        events = queues[side, partition][first : first + count]
         if events:
-            driver.feed(side, [record({"k": key, "v": value}, style) for key, value in events])
-            fed[side] += len(events)
+            driver.offsets[side] = first
+            records = [record({"k": key, "v": value}, style) for key, value in events]
+            driver.feed(side, records, partition=partition)
+            fed[side, partition] += len(events)
         driver.comparison.review()
         if restart:
             driver.restart()
@@ -65,28 +94,30 @@ def run(
 
 
 @examples(300)
-@given(st.sampled_from(ORDERS), streams, edits, steps, st.integers(1, 16), st.sampled_from([0, 1, 100_000]))
+@given(
+    st.sampled_from(ORDERS), streams, edits, steps(1), st.integers(1, 16), st.sampled_from([0, 1, 100_000])
+)
 def test_the_answer_is_one_for_any_pace_any_restarts_and_any_memory(
     order: str,
     reference: list[Event],
     how: list[tuple[int, str]],
-    pace: list[tuple[Side, int, int, bool]],
+    pace: list[Step],
     horizon: int,
     recent_matches: int,
 ) -> None:
     sides = reference, edited(reference, how)
     calm, shaken = driver(order, horizon, 100_000), driver(order, horizon, recent_matches)
-    run(calm, sides, [])
-    run(shaken, sides, pace)
+    run(calm, whole(sides), [])
+    run(shaken, whole(sides), pace)
     assert outcome(shaken) == outcome(calm)
 
 
 @examples(200)
-@given(streams, streams, steps, st.integers(1, 16))
+@given(streams, streams, steps(1), st.integers(1, 16))
 def test_in_a_bag_the_last_copies_are_surplus_and_each_is_told_by_what_stands_before_it(
     reference: list[Event],
     candidate: list[Event],
-    pace: list[tuple[Side, int, int, bool]],
+    pace: list[Step],
     horizon: int,
 ) -> None:
     left = Counter(reference)
@@ -98,7 +129,7 @@ def test_in_a_bag_the_last_copies_are_surplus_and_each_is_told_by_what_stands_be
     copies = [place for place in surplus if candidate[place] in candidate[max(0, place - horizon) : place]]
     others = [place for place in surplus if place not in copies]
     told = driver("unordered", horizon, 1)
-    run(told, (reference, candidate), pace)
+    run(told, whole((reference, candidate)), pace)
     assert outcome(told) == (
         any(count > 0 for count in left.values()) or any(place <= horizon for place in others),
         any(place > horizon for place in others),
@@ -111,56 +142,25 @@ def test_in_a_bag_the_last_copies_are_surplus_and_each_is_told_by_what_stands_be
     st.sampled_from(["unordered", "{per_key: [k]}"]),
     streams,
     edits,
-    st.lists(st.tuples(st.sampled_from(Side), st.integers(0, 1), st.integers(1, 4), st.booleans())),
+    steps(2),
     st.integers(1, 16),
 )
 def test_partitions_are_read_at_any_pace(
     order: str,
     reference: list[Event],
     how: list[tuple[int, str]],
-    pace: list[tuple[Side, int, int, bool]],
+    pace: list[Step],
     horizon: int,
 ) -> None:
     """By key each has its own answer; of a bag none is explained by one pace and counts by another."""
     sides = reference, edited(reference, how)
     found = []
-    for steps in ([], pace):
+    for way in ([], pace):
         told = driver(order, horizon, 1)
-        run_partitions(told, order, sides, steps)
+        run(told, halves(order, sides), way)
         found.append(outcome(told))
     if order == "unordered":
         sure = {diverged for diverged, hole, _ in found if diverged or not hole}
         assert len(sure) < 2
     else:
         assert found[0] == found[1]
-
-
-def run_partitions(
-    driver: Driver,
-    order: str,
-    sides: tuple[list[Event], list[Event]],
-    how: list[tuple[Side, int, int, bool]],
-) -> None:
-    """Two partitions a side: by key, or every other event."""
-    queues = {
-        (side, partition): [
-            event
-            for place, event in enumerate(sides[side])
-            if (place if order == "unordered" else ord(event[0])) % 2 == partition
-        ]
-        for side in Side
-        for partition in range(2)
-    }
-    fed = dict.fromkeys(queues, 0)
-    rest = [(side, partition, 99, False) for side, partition in queues]
-    for side, partition, count, restart in [*how, *rest]:
-        first = fed[side, partition]
-        events = queues[side, partition][first : first + count]
-        if events:
-            driver.offsets[side] = first
-            driver.feed(side, [record({"k": key, "v": value}) for key, value in events], partition=partition)
-            fed[side, partition] += len(events)
-        driver.comparison.review()
-        if restart:
-            driver.restart()
-    driver.end()
