@@ -123,21 +123,20 @@ class Declaration:
 
     def features(self) -> frozenset[str]:
         """The words that name it."""
-        found = {*_forms(self.order), *self.file.get("equality", ())}
-        found |= {"identity"} & self.file.keys()
-        found |= {word for word in ("replays",) if self.replays} | {word for word in ("halt",) if self.halts}
-        recent = self.file.get("limits", {}).get("recent_matches")
-        found |= set() if recent is None else {f"recent_{recent}"}
-        found |= {"copies"} if self.has_copies else set()
-        found |= {"several"} if len(self.rules) > 1 else set()
+        found = {*_forms(self.order), *self.file.get("equality", ()), *({"identity"} & self.file.keys())}
+        if (recent := self.file.get("limits", {}).get("recent_matches")) is not None:
+            found.add(f"recent_{recent}")
         for rule in self.rules:
-            found |= {
-                "known",
-                *(rule["when"].keys() & {"fields", "where"}),
-                *(rule["ceiling"].keys() & {"share"}),
-            }
-            found |= {"expired"} if rule["expires"] < "1971" else set()
-        return frozenset(found)
+            found |= (rule["when"].keys() & {"fields", "where"}) | (rule["ceiling"].keys() & {"share"})
+        told = {
+            "replays": self.replays,
+            "halt": self.halts,
+            "copies": self.has_copies,
+            "known": bool(self.rules),
+            "several": len(self.rules) > 1,
+            "expired": any(rule["expires"] < "1971" for rule in self.rules),
+        }
+        return frozenset(found) | {word for word, holds in told.items() if holds}
 
 
 @lru_cache(maxsize=64)
@@ -163,11 +162,8 @@ def _forms(order: Order) -> Iterator[str]:
             yield order
         case {"per_key": _}:
             yield "per_key"
-        case {"by_key": _, "inner": inner}:
-            yield "by_key"
-            yield from _forms(inner)
-        case {"barrier": _, "inner": inner}:
-            yield "barrier"
+        case {"inner": inner}:
+            yield from order.keys() & {"by_key", "barrier"}
             yield from _forms(inner)
         case {"parallel": branches}:
             yield "parallel"

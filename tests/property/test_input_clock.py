@@ -82,19 +82,17 @@ class World:
         self.driver = Driver(loads(SPEC))
 
     def act(self, action: tuple[Any, ...]) -> None:
-        what, side, *more = action
-        version = self.versions[side]
-        if what == "work":
-            sizes, spread, says = more
-            version.work(sizes, spread, says=says)
-        elif what == "restart query":
-            version.run += 1
-        elif what == "read":
-            self.read(side, *more)
-        elif what == "hear":
-            self.hear(side, more[0])
-        elif what == "restart":
-            self.driver.restart()
+        match action:
+            case "work", side, sizes, spread, says:
+                self.versions[side].work(sizes, spread, says=says)
+            case "restart query", side:
+                self.versions[side].run += 1
+            case "read", side, partition, count:
+                self.read(side, partition, count)
+            case "hear", side, count:
+                self.hear(side, count)
+            case "restart", _:
+                self.driver.restart()
         self.look()
 
     def read(self, side: Side, partition: int, count: int) -> None:
