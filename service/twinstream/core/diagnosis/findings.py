@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
+from math import inf
 from typing import Literal, NamedTuple
 
 from twinstream.core.events import Event, Exact, Letter, Near, Side
@@ -159,27 +160,21 @@ class _Naming:
         return "duplicate" if recent(self._pieces[Side.RIGHT][place], paired) else "extra"
 
     def _finding(self, kind: Kind, left: int | None, right: int | None) -> Finding:
+        """The finding about events at these places, with the pair whose order to them proves it.
+
+        That pair stands behind a leftover, or between its two places; where only an end proves the
+        difference, there is none.
+        """
         here = None if left is None else self._pieces[Side.LEFT][left]
         there = None if right is None else self._pieces[Side.RIGHT][right]
-        return Finding(kind, here, there, self._witness(left, right))
-
-    def _witness(self, left: int | None, right: int | None) -> Witness:
-        """The pair whose order to the leftover proves the difference; empty where only an end proves it."""
-        event = self._pieces[Side.LEFT][left] if left is not None else self._pieces[Side.RIGHT][right or 0]
-        side = Side.RIGHT if left is None else Side.LEFT
-        for pair in islice(self._proving(left, right), WITNESS_SEARCH):
-            if self._dependent(event, self._pieces[side][pair[side]]):
-                return (Side.LEFT, self._pieces[0][pair[0]]), (Side.RIGHT, self._pieces[1][pair[1]])
-        return ()
-
-    def _proving(self, left: int | None, right: int | None) -> Iterator[tuple[int, int]]:
-        """The pairs behind a leftover, or between its two places."""
-        for i, j in self._pairs:
-            if left is not None and right is not None:
-                if (i < left) != (j < right):
-                    yield i, j
-            elif (i > left) if left is not None else (j > (right or 0)):
-                yield i, j
+        finding = Finding(kind, here, there, ())
+        places = [inf if place is None else place for place in (left, right)]
+        proving = ((i, j) for i, j in self._pairs if (i > places[0]) != (j > places[1]))
+        for i, j in islice(proving, WITNESS_SEARCH):
+            pair = self._pieces[Side.LEFT][i], self._pieces[Side.RIGHT][j]
+            if self._dependent(finding.event, pair[finding.side]):
+                return finding._replace(witness=((Side.LEFT, pair[0]), (Side.RIGHT, pair[1])))
+        return finding
 
 
 def _form(letter: Letter) -> bytes:
