@@ -425,7 +425,7 @@ class OpenScopes:
             {
                 "order": next(number for number, order in enumerate(orders) if order is scope.order),
                 **scope.state(),
-                "example": event_columns([] if scope.example is None else [scope.example]),
+                "example": event_columns([scope.example]),
             }
             for scope in self.scopes
         ]

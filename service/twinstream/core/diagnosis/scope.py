@@ -101,7 +101,7 @@ class Scope:
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.dropped: tuple[list[Event], list[Event]] = ([], [])
         self.gathering = self.lost = False
-        self.example: Event | None = None
+        self.example: Event
         self.findings: list[Finding] = []
         self._letter = relation.letter
         self.cost = self.explained_as = 0

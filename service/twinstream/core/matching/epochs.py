@@ -289,8 +289,7 @@ class EpochsIndex(Index):
     def complete(self) -> None:
         if self._aside is not None and self._aside.gathering:
             self._hooks.settle(self._open)
-            if self._aside.example is not None:
-                self._doubt_forgotten(self._aside.example)
+            self._doubt_forgotten(self._aside.example)
             self._complete(self._aside)
         else:
             self._open.complete()
@@ -298,7 +297,6 @@ class EpochsIndex(Index):
     def _complete(self, whole: SetAside, barrier: Event | None = None) -> None:
         """Make one scope of all unmatched events here, and of the scopes inside the open epoch."""
         example = barrier or whole.example
-        assert example is not None, "a scope has an event, or a barrier that opens it"
         if self._hooks.bags is not None:
             self._hooks.bags.lose(example[0][0], self._depth)
         self._open.complete()
@@ -344,7 +342,6 @@ class EpochsIndex(Index):
             return self._resume_inner(scope, tails)
         self._aside = self._lost = None
         if self._hooks.bags is not None and self._is_past_barrier(scope, tails):
-            assert scope.example is not None, "a scope has an event"
             self._hooks.bags.close(scope.example[0][0], self._depth)
         return self.feed_again(scope, tails)
 

@@ -33,14 +33,14 @@ class SetAside(Protocol):
     """A part that an index has set aside, as the index sees it: see `scope`.
 
     `owner` is the index that it was set aside from, `order` that of its events. `pieces` are its events by
-    side, `example` is one of them; a `lost` one keeps none. While it is `gathering`, other events of the same
-    part may still match; else it takes every event.
+    side, `example` is the last that came to it; a `lost` one keeps none. While it is `gathering`, other
+    events of the same part may still match; else it takes every event.
     """
 
     owner: Index
     order: Order
     pieces: tuple[list[Event], list[Event]]
-    example: Event | None
+    example: Event
     gathering: bool
     lost: bool
 

@@ -91,7 +91,6 @@ class KeyedIndex(Index):
         self._parts[key].adopt(scope, inner)
 
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        assert scope.example is not None, "a scope has an event"
         key = route_at(scope.example, self._depth)[0]
         pairs = self._parts[key].resume(scope, tails)
         self._forget_if_done(key, self._parts[key])

@@ -220,12 +220,10 @@ class LanesIndex(Index):
             self.held[side][lane] = scope
 
     def adopt(self, scope: SetAside, route: Any) -> None:
-        assert scope.example is not None, "a scope is adopted by an event of it"
         scope.owner = self
         self._place(scope, scope.example[0][0])
 
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        assert scope.example is not None, "a scope has an event"
         lane = scope.example[0][0]
         del self._scopes[lane]
         for side in Side:
