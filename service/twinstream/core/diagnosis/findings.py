@@ -67,21 +67,6 @@ class Finding(NamedTuple):
         return None if self.left is None else self.right
 
 
-def name_findings(
-    pieces: tuple[Sequence[Event], Sequence[Event]],
-    letters: Letters,
-    pairing: Pairing,
-    dependent: AreDependent,
-    identity: IdentityOf | None,
-    recent: Recent,
-) -> list[Finding]:
-    """The differences of two paired pieces, in the order of their events.
-
-    `recent` decides whether an event is a copy.
-    """
-    return _Naming(pieces, letters, pairing, dependent).findings(identity, recent)
-
-
 def explain_partnerless(
     left: Sequence[Event],
     right: Sequence[Event],
@@ -92,10 +77,12 @@ def explain_partnerless(
     """Name events that are proven to have no partner; no two of them are equal."""
     letters = list(map(letter, left)), list(map(letter, right))
     alone = Pairing(rest=(list(range(len(left))), list(range(len(right)))))
-    return name_findings((left, right), letters, alone, lambda *_: False, identity, recent)
+    return Naming((left, right), letters, alone, lambda *_: False).findings(identity, recent)
 
 
-class _Naming:
+class Naming:
+    """Names the differences of two paired pieces."""
+
     def __init__(
         self,
         pieces: tuple[Sequence[Event], Sequence[Event]],
@@ -109,6 +96,7 @@ class _Naming:
         self._left, self._right = map(sorted, pairing.rest)
 
     def findings(self, identity: IdentityOf | None, recent: Recent) -> list[Finding]:
+        """The differences in the order of their events; `recent` decides whether an event is a copy."""
         moved = self._partners(lambda side, place: self._letters[side][place])
         found = [((i, j), self._finding("reordered", i, j)) for i, j in moved]
         changed = self._alike()

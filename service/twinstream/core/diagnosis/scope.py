@@ -30,7 +30,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
+from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Naming, Recent
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.events import (
@@ -265,7 +265,8 @@ class Scope:
         named = pairing if met else _with_moved(pairing, contents)
         if not met and relation.identity is not None:
             named = _with_changed(named, contents, self._identities(relation.identity))
-        found = name_findings(self.pieces, contents, named, relation.dependent, relation.identity, recent)
+        naming = Naming(self.pieces, contents, named, relation.dependent)
+        found = naming.findings(relation.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
             [self.pieces[0][i] for i in pairing.tail[0]] + self.pieces[0][len(left) :],

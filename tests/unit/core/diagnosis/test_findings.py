@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinstream.core.diagnosis.findings import Finding, name_findings
+from twinstream.core.diagnosis.findings import Finding, Naming
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.pairing.pieces import Pairing
 
@@ -22,14 +22,13 @@ def named(
     ]
     contents = [[event[0][1] for event in piece] for piece in pieces]
     pairs = {frozenset(pair) for pair in dependent.split()}
-    return name_findings(
+    naming = Naming(
         (pieces[0], pieces[1]),
         (contents[0], contents[1]),
         pairing,
         lambda one, another: frozenset((one[0][0], another[0][0])) in pairs,
-        bytes.lower if identity else None,
-        lambda *_: False,
     )
+    return naming.findings(bytes.lower if identity else None, lambda *_: False)
 
 
 def witness(left: str, right: str, pairing: Pairing, dependent: str) -> list[int]:
