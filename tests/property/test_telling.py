@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.support.worlds import World, worlds
-from twinstream.explain.masking import Mask
+from twinstream.explain.masking import EVERYTHING, Mask
 from twinstream.explain.picture import ASCII, NARROW, UNICODE, Strokes, diagram
 from twinstream.explain.text import tell_divergence
 
@@ -21,7 +21,7 @@ def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:
     driver.take(world.batches())
     driver.end()
     driver.comparison.review()
-    return driver.reports(None if shown else Mask([]))
+    return driver.reports(EVERYTHING if shown else Mask([]))
 
 
 @given(worlds(), st.integers(NARROW - 30, 120), st.sampled_from([UNICODE, ASCII]))

@@ -18,7 +18,7 @@ from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import delta, snapshot
 from twinstream.explain.divergence import Explainer
-from twinstream.explain.masking import Everything, Show
+from twinstream.explain.masking import EVERYTHING, Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
@@ -131,11 +131,11 @@ class Driver:
         assert len(places) == len(set(places)), "an event is in one difference only"
         return places
 
-    def explainer(self, show: Show | None = None) -> Explainer:
+    def explainer(self, show: Mask = EVERYTHING) -> Explainer:
         """What tells divergences: with these values shown, or all of them."""
-        return Explainer(self.spec, digest(self.spec), self.codec, show or Everything())
+        return Explainer(self.spec, digest(self.spec), self.codec, show)
 
-    def reports(self, show: Show | None = None) -> list[dict[str, Any]]:
+    def reports(self, show: Mask = EVERYTHING) -> list[dict[str, Any]]:
         """The divergences of closed scopes so far, as they are told."""
         return list(map(self.explainer(show).report, self.findings()))
 

@@ -17,7 +17,7 @@ import orjson
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
-from twinstream.explain.masking import Show, plain
+from twinstream.explain.masking import Mask, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
@@ -38,7 +38,7 @@ class Explainer:
     at_once = MANY
     """How many divergences can reasonably have their events at hand at once."""
 
-    def __init__(self, spec: Spec, digest: str, codec: Codec, show: Show) -> None:
+    def __init__(self, spec: Spec, digest: str, codec: Codec, show: Mask) -> None:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
         self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Iterable
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.describe import trait
@@ -41,18 +41,6 @@ def fresh_secret() -> bytes:
     return secrets.token_bytes(SECRET_BYTES)
 
 
-class Show(Protocol):
-    """Decides how much of a value, and of a path, is shown; its results fit into JSON."""
-
-    def __call__(self, value: Any, at: Path = ()) -> Any:
-        """The shown form of a value at a path of an event."""
-        ...
-
-    def path(self, path: Path) -> Path:
-        """The shown form of a path of an event."""
-        ...
-
-
 def plain(value: Any) -> Any:
     r"""A decoded value as JSON can carry it: without loss, with texts for values that JSON lacks.
 
@@ -73,18 +61,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, int) and value.bit_length() > 63:
         return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-class Everything:
-    """Shows everything, to people who have the records anyway."""
-
-    def __call__(self, value: Any, at: Path = ()) -> Any:  # noqa: ARG002
-        """The value as it is."""
-        return plain(value)
-
-    def path(self, path: Path) -> Path:
-        """The path as it is."""
-        return path
 
 
 class Mask:
@@ -182,3 +158,7 @@ class Mask:
         place = "\0".join(at).encode()
         told = b"%d %b%b" % (len(place), place, written)
         return blake2b(told, digest_size=size, key=self._key).hexdigest()
+
+
+EVERYTHING = Mask([""])
+"""Shows everything, to people who have the records anyway: all fields lie below the empty path."""

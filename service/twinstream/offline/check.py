@@ -17,7 +17,7 @@ from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.explain.coverage import SeenEvents, notes
 from twinstream.explain.divergence import NAMES, Explainer
-from twinstream.explain.masking import Everything
+from twinstream.explain.masking import EVERYTHING
 from twinstream.explain.reason import undecided
 from twinstream.intake.batches import attempts_of
 from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
@@ -129,7 +129,7 @@ class Check:
         comparison = self.comparison
         self._sorted = found = self._sort()
         verdict, reason = self._verdict(allow_empty, evidence)
-        explainer = Explainer(self._spec, digest(self._spec), self._codec, Everything())
+        explainer = Explainer(self._spec, digest(self._spec), self._codec, EVERYTHING)
         kinds = [divergence.finding.kind for divergence in found.counted]
         answer = {
             "verdict": verdict.value,

@@ -10,11 +10,11 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, s
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.explain.masking import Mask, Show
+from twinstream.explain.masking import EVERYTHING, Mask
 
 
 def reports(
-    order: str, text: str | Sequence[Batch], more: str = "", *, show: Show | None = None, hole: bool = False
+    order: str, text: str | Sequence[Batch], more: str = "", *, show: Mask = EVERYTHING, hole: bool = False
 ) -> list[dict[str, Any]]:
     driver = Driver(spec(order, more))
     if hole:
@@ -25,7 +25,7 @@ def reports(
 
 
 def changed(
-    left: Any, right: Any, more: str = "identity: [id]", *, order: str = "unordered", show: Show | None = None
+    left: Any, right: Any, more: str = "identity: [id]", *, order: str = "unordered", show: Mask = EVERYTHING
 ) -> dict[str, Any]:
     """The report of a value that became another one."""
     steps = [Batch(LEFT, [record(left)]), Batch(RIGHT, [record(right)])]
