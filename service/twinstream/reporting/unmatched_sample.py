@@ -7,6 +7,7 @@ changed; an event that stays in it is decoded once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
@@ -21,6 +22,7 @@ SAMPLE_BYTES = 256_000
 """Of each side, as records: a few large ones are enough, and all of it goes through a pipe."""
 
 _Key = tuple[Side, int, int, bool]
+"""Side, partition, offset, and whether it is overdue."""
 
 
 class UnmatchedSampler:
@@ -48,23 +50,19 @@ class UnmatchedSampler:
             for event, overdue in _bounded(comparison.oldest(side, at_end, SAMPLE_EVENTS))
         }
         known = {key: told for key, told in before.items() if key not in self._lacking}
-        due = [(key[0], event) for key, event in oldest.items() if key[3] and key not in known]
-        with self._explainer.at_hand(due):
-            sample = {
-                key: known.get(key) or self._told(key[0], event, overdue=key[3])
-                for key, event in oldest.items()
-            }
-            lacking = {(side, *event[1:3]) for side, event in due if self._explainer.lacks([(side, event)])}
-        self._lacking = {key for key in sample if key[3] and key[:3] in lacking}
+        due = {key: [(key[0], event)] for key, event in oldest.items() if key[3] and key not in known}
+        with self._explainer.at_hand(chain.from_iterable(due.values())):
+            sample = {key: known.get(key) or self._told(key, event) for key, event in oldest.items()}
+            self._lacking = {key for key, events in due.items() if self._explainer.lacks(events)}
         if self._shown is None or sample.keys() != self._shown.keys() or not known.keys() >= sample.keys():
             events = tuple(sample.values())
             self._publisher.publish(status.UnmatchedSample(comparison=self._name, events=events))
         self._shown = sample
 
-    def _told(self, side: Side, event: Event, *, overdue: bool) -> status.UnmatchedEvent:
-        plain = self._explainer.waiting(side, event)
+    def _told(self, key: _Key, event: Event) -> status.UnmatchedEvent:
+        plain = self._explainer.waiting(key[0], event)
         short = {"scope": cut(plain["scope"]), "value": cut(plain["value"])}
-        more = {"at": moment_of(event[TIMESTAMP_MS]), "overdue": overdue}
+        more = {"at": moment_of(event[TIMESTAMP_MS]), "overdue": key[3]}
         return status.UnmatchedEvent.model_validate({**plain, **short, **more})
 
 

@@ -87,7 +87,8 @@ def calibrate(spec: str | None, **options: Any) -> int:
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
     recording = Recording(start.spec, options["max_records"])
-    (_read_topics if on_kafka else _read_files)(recording, start, options)
+    read = _read_topics if on_kafka else _read_files
+    read(recording, start, options)
     _check_fields(recording, options)
     with Console(stderr=True).status("comparing"):
         answer = run_calibrate(recording, start, options["key"])

@@ -101,7 +101,8 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
     """
     comparison = load(spec)
     asked = {name: options[name] for name in ("open_ended", "allow_empty", "evidence")}
-    answer = (_check_files if options["kafka"] is None else _check_topics)(comparison, options, asked)
+    compare = _check_files if options["kafka"] is None else _check_topics
+    answer = compare(comparison, options, asked)
     if options["report"]:
         made_by = f"twinstream {installed_version('twinstream')}"
         write_receipt(receipt_of_answer(answer, comparison, datetime.now(UTC), made_by), options["report"])

@@ -41,12 +41,7 @@ _GONE: tuple[Outcome, ...] = ("hidden", "explained", "equal")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print an answer for each as one JSON object.")
 def replay(
-    file: str,
-    kept: str | None,
-    name: str | None,
-    kafka: Settings | None,
-    service: Service,
-    as_json: bool,
+    file: str, kept: str | None, name: str | None, kafka: Settings | None, service: Service, as_json: bool
 ) -> int:
     """Tell which divergences that were found a changed comparison file would have hidden.
 
