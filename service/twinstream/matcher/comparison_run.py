@@ -342,7 +342,7 @@ class ComparisonRun:
         }
 
     def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
-        """Take over a `state`, and the merged snapshots of the comparison."""
+        """Take over a `state`, and the merged snapshots of the comparison. Raises KeyError."""
         intake, reporter = self.intake, self.reporter
         restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
         for side in Side:

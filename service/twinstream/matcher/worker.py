@@ -22,6 +22,7 @@ from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import of_this_version
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
@@ -56,9 +57,6 @@ RETRY_SECONDS = 1.0
 
 STANDBY = "another process owns this comparison; this one stands by"
 TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
-EARLIER = (
-    "the stored state is of an earlier version, without {lacking}: remove the comparison's keys to begin anew"
-)
 
 log = structlog.get_logger()
 
@@ -374,13 +372,13 @@ class Worker:
             run.watch(topics)
             self._reports.resume({}, {}, {})
             return
-        if lacking := self._head().keys() - head.keys():
-            raise CheckpointError(EARLIER.format(lacking=", ".join(sorted(lacking))))
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        run.restore(head, merged(base, deltas))
+        with of_this_version():
+            run.restore(head, merged(base, deltas))
+            first_seen, doubted = head["first_seen"], head["doubted"]
         self._schedule.resume()
         run.recall_rest(past)
-        self._reports.resume(stored.divergences, head["first_seen"], head["doubted"])
+        self._reports.resume(stored.divergences, first_seen, doubted)
         run.watch(topics)
 
     def _begin_at(self, resets: Resets) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from twinstream.core.accounting.event_rows import EventReader, by_place
@@ -13,14 +14,11 @@ from twinstream.errors import CheckpointError
 FormOf = Callable[[bytes], Form]
 
 
-def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
-    """Take over the state of `snapshot` into a comparison that was not fed yet.
-
-    `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read.
-    Raises CheckpointError for a state of another structure.
-    """
+@contextmanager
+def of_this_version() -> Iterator[None]:
+    """Refuse a state by what it lacks. Raises CheckpointError."""
     try:
-        _restore(comparison, state, form_of, read_at)
+        yield
     except KeyError as lacking:
         raise CheckpointError(
             f"the stored state has no {lacking}, so another version wrote it: remove the comparison's keys "
@@ -28,7 +26,13 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         ) from None
 
 
-def _restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
+@of_this_version()
+def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
+    """Take over the state of `snapshot` into a comparison that was not fed yet.
+
+    `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read.
+    Raises CheckpointError for a state of another structure.
+    """
     reader = EventReader(form_of, read_at)
     comparison.ledger.restore(state)
     comparison.ended[:] = state["ended"]
