@@ -1,4 +1,4 @@
-"""What a comparison file means once it is read. What is refused is in `test_refusals`."""
+"""What a comparison file means once it is read, and what is said about a wrong one (the tables)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.refusals import HEAD
+from tests.support.refusals import HEAD, answer, recorded
 from twinstream.core.events import Side
 from twinstream.errors import SpecError
 from twinstream.spec.load import digest, load, loads
@@ -169,3 +169,31 @@ def test_a_schema_file_that_has_gone_has_no_digest(tmp_path: Path) -> None:
     (tmp_path / "a" / "schemas" / "ride.avsc").unlink()
     with pytest.raises(SpecError, match=r"ride\.avsc: cannot be read: No such file or directory"):
         digest(spec)
+
+
+# -- refusals --------------------------------------------------------------------------------------------
+
+RECORDED = recorded(sorted(Path(__file__).with_name("refusals").glob("*.txt")))
+
+
+@pytest.mark.parametrize("claim", RECORDED)
+def test_a_file_is_refused_with_the_sentence_beside_it_or_taken(claim: str) -> None:
+    text, said, _ = RECORDED[claim]
+    assert answer(text) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("[" * 5000, "ads.yaml: is nested too deep, or refers to itself"),
+        ("\0", "ads.yaml: is not YAML: unacceptable character #x0000"),
+        ("1" * 5000, "ads.yaml: holds a value that cannot be read: Exceeds the"),
+        (
+            f"1e{'9' * 30}",
+            "ads.yaml: holds a value that cannot be read: the exponent of a number is out of range",
+        ),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_what_no_file_should_hold_is_refused_in_a_sentence(value: str, said: str) -> None:
+    assert answer(f"{TOTAL}show: {value}").startswith(said)

@@ -41,8 +41,9 @@ class Records:
         self.json = self.alike and ways[0].format == "json" and not spec.whole
         self.structured = spec.whole or all(way.format not in {"utf8", "bytes"} for way in ways)
         decoders = [decoder_of(way) for way in ways[: 1 if self.alike else 2]]
+        outer = [spec.path_of(field) for field in spec.deciding_fields if field.startswith("$")]
         reads = [
-            _read(decoder, way.tombstones == "ignore", _named(spec) if spec.whole else None)
+            _read(decoder, way.tombstones == "ignore", outer)
             for decoder, way in zip(decoders, ways, strict=False)
         ]
         self.decode: _Read = reads[0] if self.alike else _tagged(reads)
@@ -65,8 +66,8 @@ def _tagged(reads: Sequence[_Read]) -> _Read:
     return decode
 
 
-def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath] | None) -> _Read:
-    """A reader of the records of one side; with `named`, the paths outside the value, from an envelope."""
+def _read(decoder: Decoder, ignores_tombstones: bool, outer: Sequence[FieldPath]) -> _Read:
+    """A reader of the records of one side; if there are paths outside the value, from an envelope."""
 
     def tombstone() -> Any:
         if ignores_tombstones:
@@ -76,7 +77,7 @@ def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath
     def read(record: bytes | None) -> Any:
         return tombstone() if record is None else decoder(record)
 
-    beside = outside(named or ())
+    beside = outside(outer)
 
     def read_whole(record: bytes | None) -> Any:
         parts = None if record is None else opened(record)
@@ -84,9 +85,4 @@ def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath
             return tombstone()
         return {"$value": decoder(parts.value), **beside(parts)}
 
-    return read if named is None else read_whole
-
-
-def _named(spec: Spec) -> frozenset[FieldPath]:
-    """The paths of the fields outside the value that decide something."""
-    return frozenset(spec.path_of(field) for field in spec.deciding_fields if field.startswith("$"))
+    return read_whole if outer else read

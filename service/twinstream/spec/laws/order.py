@@ -119,22 +119,18 @@ def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
 
 def _symmetric(node: Node, order: Dependent) -> Iterator[Breach]:
     """A rule that tells first from second must not relate a kind to itself."""
-    for n, rule in enumerate(order.rules):
-        yield from _rule_is_symmetric(rule, (*node.at, "dependent", n))
-
-
-def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
-    one, other = rule.pair
-    if one != other and EVERY not in rule.pair:
-        return
-    itself = (
-        f"`{one}` with itself" if one == other else f"two events of one kind, since `{EVERY}` is every kind"
-    )
-    why = f"the rule is for {itself}: which of the two is the first would decide"
-    if rule.before:
-        problem = f"`before` asks which event is the earlier, and {why}; write `within`, or name two kinds"
-        yield Breach((*at, "before"), problem)
-    for n, (first, second) in enumerate(rule.pairs):
-        if parse_path(first) != parse_path(second):
-            problem = f"`same` has two names here, `{first}` and `{second}`, and {why}"
-            yield Breach((*at, "same", n), f"{problem}; write one field, or name two kinds")
+    for place, rule in enumerate(order.rules):
+        at, (one, other) = (*node.at, "dependent", place), rule.pair
+        if one != other and EVERY not in rule.pair:
+            continue
+        itself = f"`{one}` with itself"
+        if one != other:
+            itself = f"two events of one kind, since `{EVERY}` is every kind"
+        why = f"the rule is for {itself}: which of the two is the first would decide"
+        if rule.before:
+            problem = f"`before` asks which event is the earlier, and {why}"
+            yield Breach((*at, "before"), f"{problem}; write `within`, or name two kinds")
+        for n, (first, second) in enumerate(rule.pairs):
+            if parse_path(first) != parse_path(second):
+                problem = f"`same` has two names here, `{first}` and `{second}`, and {why}"
+                yield Breach((*at, "same", n), f"{problem}; write one field, or name two kinds")

@@ -15,7 +15,7 @@ from datetime import date
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
-from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Roles, Ruled
+from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Ruled
 from twinstream.core.order import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import routing_of
@@ -160,16 +160,11 @@ def _steps(index: Index, route: Any) -> Iterator[Step]:
             yield Step("branch")
             yield from _steps(orders[route[0]], route[1])
         case Ruled():
-            yield from _rule_steps(route)
+            yield Step("rules")
+            timed = sum(part.timed for part in route.plan.parts)
+            if plain := len(route.plan.parts) - timed:
+                yield Step("rule", plain)
+            if timed:
+                yield Step("rule with times", timed)
         case Pairwise():
             yield Step("function")
-
-
-def _rule_steps(roles: Roles) -> Iterator[Step]:
-    yield Step("rules")
-    parts = roles.plan.parts
-    timed = sum(part.timed for part in parts)
-    if plain := len(parts) - timed:
-        yield Step("rule", plain)
-    if timed:
-        yield Step("rule with times", timed)

@@ -44,8 +44,8 @@ class Link:
     """One way in which an event of the `first` kind and one of the `second` are dependent.
 
     All of `same` (a field of the first, a field of the second) must be equal, and the times must satisfy
-    `within`, or `before`: the field, and whether the smaller time must be that of the first. `barrier` is the
-    kind that is one, `function` the name of the user's, and `every` marks a rule about all kinds.
+    `within`, or `before`: the field, the kind of the smaller time and that of the other. `barrier` is the
+    kind that is one, `function` the name of the user's.
     """
 
     first: str
@@ -53,7 +53,7 @@ class Link:
     form: Literal["sequence", "barrier", "rule", "function"]
     same: Pairs = ()
     within: Within | None = None
-    before: tuple[str, bool] | None = None
+    before: tuple[str, str, str] | None = None
     barrier: str = ""
     function: str = ""
 
@@ -106,7 +106,7 @@ def _rule_links(rule: PairRule, first: str, second: str, keys: Pairs) -> Iterato
         link,
         same=(*keys, *((there, here) if turned else (here, there) for here, there in rule.pairs)),
         within=rule.within,
-        before=None if rule.before is None else (rule.before.field, not turned),
+        before=None if rule.before is None else (rule.before.field, *rule.pair),
     )
 
 
@@ -120,7 +120,8 @@ def _names(pair: tuple[str, str], first: str, second: str) -> bool:
 def condition(link: Link) -> str:
     """When events of the two kinds are dependent by a link, in a few words.
 
-    >>> condition(Link("order", "payment", "rule", same=(("user", "user_id"),), before=("ts", True)))
+    >>> same, before = (("user", "user_id"),), ("ts", "order", "payment")
+    >>> condition(Link("order", "payment", "rule", same=same, before=before))
     'order.user = payment.user_id and order.ts < payment.ts'
     """
     parts = [_equal(link, here, there) for here, there in link.same]
@@ -128,8 +129,7 @@ def condition(link: Link) -> str:
         field = link.within.field
         parts.append(f"|{field} - {field}| < {link.within.less_than}")
     if link.before is not None:
-        field, is_first = link.before
-        earlier, later = (link.first, link.second) if is_first else (link.second, link.first)
+        field, earlier, later = link.before
         parts.append(f"{earlier}.{field} < {later}.{field}")
     if link.function:
         parts.append(f"{link.function} says so")
@@ -188,9 +188,9 @@ def _times_hold(link: Link, first: Fields, second: Fields) -> bool:
         apart, limit = exact_time(first[field]) - exact_time(second[field]), exact_time(link.within.less_than)
         return -limit < apart < limit
     if link.before is not None:
-        field, is_first = link.before
+        field, earlier, _ = link.before
         times = exact_time(first[field]), exact_time(second[field])
-        return times[0] < times[1] if is_first else times[1] < times[0]
+        return times[0] < times[1] if earlier == link.first else times[1] < times[0]
     return True
 
 
@@ -238,8 +238,7 @@ def _time_texts(link: Link) -> Iterator[str]:
     if link.within is not None:
         yield f"their {link.within.field} differ by less than {link.within.less_than}"
     if link.before is not None:
-        field, is_first = link.before
-        earlier, later = (link.first, link.second) if is_first else (link.second, link.first)
+        field, earlier, later = link.before
         yield f"the {field} of the {earlier} is smaller than that of the {later}"
 
 

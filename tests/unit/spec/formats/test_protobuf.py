@@ -10,7 +10,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from tests.support.protos import descriptor_set, encode, file, map_of, message
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.decode.formats.protobuf import from_descriptors
+from twinstream.spec.decode.formats.protobuf import body_of, from_descriptors, pool_of
+from twinstream.spec.decode.formats.registry import Body
 
 VIEW = message(
     "View",
@@ -47,10 +48,8 @@ EMPTY: dict[str, Any] = {
 }
 
 
-def decoder(tmp_path: Path, *files: FileDescriptorProto, name: str = "ads.View") -> Any:
-    path = tmp_path / "view.desc"
-    path.write_bytes(descriptor_set(*files))
-    return from_descriptors(path, name)
+def decoder(*files: FileDescriptorProto, name: str = "ads.View") -> Body:
+    return body_of(pool_of(files).FindMessageTypeByName(name))
 
 
 def test_a_message_has_the_names_and_values_of_its_type(tmp_path: Path) -> None:
@@ -68,7 +67,9 @@ def test_a_message_has_the_names_and_values_of_its_type(tmp_path: Path) -> None:
         "short": 0.1,
         "inner": [{"id": "1"}, {}],
     }
-    assert decoder(tmp_path, FILE)(encode("ads.View", written, FILE)) == {
+    (tmp_path / "view.desc").write_bytes(descriptor_set(FILE))
+    decode = from_descriptors(tmp_path / "view.desc", "ads.View")
+    assert decode(encode("ads.View", written, FILE)) == {
         "id": -(2**63),
         "name": "é",
         "count": 0,
@@ -84,82 +85,78 @@ def test_a_message_has_the_names_and_values_of_its_type(tmp_path: Path) -> None:
     }
 
 
-def test_what_has_presence_is_absent_when_unset_and_all_else_is_there(tmp_path: Path) -> None:
-    assert decoder(tmp_path, FILE)(b"") == EMPTY
+def test_what_has_presence_is_absent_when_unset_and_all_else_is_there() -> None:
+    assert decoder(FILE)(b"") == EMPTY
 
 
-def test_floats_may_be_infinite(tmp_path: Path) -> None:
-    assert decoder(tmp_path, FILE)(encode("ads.View", {"share": "-Infinity"}, FILE))["share"] == -inf
+def test_floats_may_be_infinite() -> None:
+    assert decoder(FILE)(encode("ads.View", {"share": "-Infinity"}, FILE))["share"] == -inf
 
 
-def test_an_enum_value_without_a_name_is_its_number(tmp_path: Path) -> None:
-    assert decoder(tmp_path, FILE)(b"\x48\x07")["kind"] == 7
+def test_an_enum_value_without_a_name_is_its_number() -> None:
+    assert decoder(FILE)(b"\x48\x07")["kind"] == 7
 
 
 @pytest.mark.parametrize(("key", "names"), [("bool", {"true", "false"}), ("sint64", {"-1", "2"})])
-def test_keys_of_maps_are_texts(tmp_path: Path, key: str, names: set[str]) -> None:
+def test_keys_of_maps_are_texts(key: str, names: set[str]) -> None:
     holder = message("Holder", "repeated .ads.Holder.MEntry m")
     holder.nested_type.append(map_of(key, "int32", "MEntry"))
     record = encode("ads.Holder", {"m": dict.fromkeys(names, 1)}, file("h.proto", holder))
-    assert decoder(tmp_path, file("h.proto", holder), name="ads.Holder")(record) == {
-        "m": dict.fromkeys(names, 1)
-    }
+    assert decoder(file("h.proto", holder), name="ads.Holder")(record) == {"m": dict.fromkeys(names, 1)}
 
 
-def test_types_that_come_with_every_compiler_need_not_be_in_the_set(tmp_path: Path) -> None:
+def test_types_that_come_with_every_compiler_need_not_be_in_the_set() -> None:
     stamped = file(
         "s.proto",
         message("Stamped", ".google.protobuf.Timestamp at"),
         imports=("google/protobuf/timestamp.proto",),
     )
-    decode = decoder(tmp_path, stamped, name="ads.Stamped")
+    decode = decoder(stamped, name="ads.Stamped")
     assert decode(b"\x0a\x02\x08\x05") == {"at": {"seconds": 5, "nanos": 0}}
 
 
-def test_files_may_stand_in_any_order(tmp_path: Path) -> None:
+def test_files_may_stand_in_any_order() -> None:
     user = file("b.proto", message("User", ".ads.Place home"), imports=("a.proto",))
     place = file("a.proto", message("Place", "int32 x"))
-    assert decoder(tmp_path, user, place, name="ads.User")(b"\x0a\x00") == {"home": {"x": 0}}
+    assert decoder(user, place, name="ads.User")(b"\x0a\x00") == {"home": {"x": 0}}
 
 
 @pytest.mark.parametrize("record", [b"\xa0\x06\x01", b"\x2a\x02\x50\x01"])
-def test_a_field_that_the_schema_does_not_have_is_never_left_out_in_silence(
-    tmp_path: Path, record: bytes
-) -> None:
+def test_a_field_that_the_schema_does_not_have_is_never_left_out_in_silence(record: bytes) -> None:
     with pytest.raises(DecodeError, match=r"has a field that `ads\.View`, or a message in it, does not have"):
-        decoder(tmp_path, FILE)(record)
+        decoder(FILE)(record)
 
 
 @pytest.mark.parametrize(
     "record", [b"\xff", b"\x08", b"\x12\x05a", b"\x12\x01\xff", b"\x62\x00" * 3 + b"\x63"]
 )
-def test_what_is_no_message_is_refused(tmp_path: Path, record: bytes) -> None:
+def test_what_is_no_message_is_refused(record: bytes) -> None:
     with pytest.raises(DecodeError, match=r"not a message ads\.View: "):
-        decoder(tmp_path, FILE)(record)
+        decoder(FILE)(record)
 
 
-def test_a_deep_record_is_refused(tmp_path: Path) -> None:
+def test_a_deep_record_is_refused() -> None:
     record = b""
     for _ in range(200):
         record = b"\x62" + bytes([0x80 | len(record) & 0x7F, len(record) >> 7]) + record
     with pytest.raises(DecodeError, match=r"not a message ads\.View: "):
-        decoder(tmp_path, FILE)(record)
+        decoder(FILE)(record)
 
 
-def test_a_text_of_proto2_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+def test_a_text_of_proto2_that_is_not_utf8_is_refused() -> None:
     old = FileDescriptorProto(name="o.proto", package="ads", syntax="proto2")
     old.message_type.append(message("Old", "string name"))
     with pytest.raises(DecodeError, match="where a text should be, is not UTF-8"):
-        decoder(tmp_path, old, name="ads.Old")(b"\x0a\x01\xff")
+        decoder(old, name="ads.Old")(b"\x0a\x01\xff")
 
 
-def test_extensions_have_the_names_that_proto_gives_them(tmp_path: Path) -> None:
+def test_extensions_have_the_names_that_proto_gives_them() -> None:
     old = FileDescriptorProto(name="o.proto", package="ads", syntax="proto2")
     base = message("Base", "int32 a")
     base.extension_range.add(start=100, end=200)
     old.message_type.append(base)
     old.extension.add(name="extra", number=100, label=1, type=5, extendee=".ads.Base")  # type: ignore[arg-type]
-    assert decoder(tmp_path, old, name="ads.Base")(b"\xa0\x06\x07") == {"[ads.extra]": 7}
+    assert decoder(old, name="ads.Base")(b"\xa0\x06\x07") == {"[ads.extra]": 7}
 
 
 NOT_THERE = r"`ads.Click` is not in .*; its messages are `ads.Place`, `ads.View`$"
