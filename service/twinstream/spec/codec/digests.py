@@ -174,12 +174,12 @@ class KeptCodec(Codec):
         return form
 
     def _new(self, record: bytes | None) -> Form:
-        read = self._read(record)
+        read: Any = self._read(record)
         if read is IGNORED:
             return IGNORED
-        placed: Any = read[0]
-        lane, digest, token = placed
-        return Form(lane, digest, read[2], token)
+        lane, digest, token = read[0]
+        form: Any = (lane, digest, read[2], token)
+        return form
 
     def held(self, record: bytes, side: Side) -> bytes:
         """A record of a side as Kafka has it, in the form that all methods but those for tokens read."""
