@@ -135,7 +135,7 @@ class KeptCodec(Codec):
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
-        self._twins_of: dict[bytes, Form] = {}
+        self._twins_of: dict[bytes, Any] = {}
         if spec.identity is not None:
             self.identity = self._digests.identity([spec.path_of(field) for field in spec.identity])
 
@@ -161,7 +161,7 @@ class KeptCodec(Codec):
             self._twins_of.clear()
         return found, [] if all(found) else self._refused(held, found)
 
-    def _known(self, record: bytes | None) -> Form:
+    def _known(self, record: bytes | None) -> Any:
         """The form of a record, which the other side may have brought lately."""
         if record is None:
             return self._new(record)
@@ -173,13 +173,13 @@ class KeptCodec(Codec):
                 self._twins_of[seen] = form
         return form
 
-    def _new(self, record: bytes | None) -> Form:
+    def _new(self, record: bytes | None) -> Any:
+        """The form of a record, as a plain tuple."""
         read: Any = self._read(record)
         if read is IGNORED:
             return IGNORED
         lane, digest, token = read[0]
-        form: Any = (lane, digest, read[2], token)
-        return form
+        return lane, digest, read[2], token
 
     def held(self, record: bytes, side: Side) -> bytes:
         """A record of a side as Kafka has it, in the form that all methods but those for tokens read."""
