@@ -66,9 +66,15 @@ class Broker:
             partition: first + further if first else 0 for partition, first in self.first[side].items()
         }
 
-    def is_another(self, side: Side) -> bool:
+    @property
+    def is_another(self) -> bool:
         """Whether a topic was created anew."""
-        return self._lives[side] > 0
+        return any(self._lives)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether a topic has lost its beginning."""
+        return any(first for firsts in self.first.values() for first in firsts.values())
 
     def remember(self, group: object, marks: Marks) -> None:
         """Have a consumer group remember these."""

@@ -10,19 +10,15 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 
 from tests.simulation.run import Failure, simulate
 
-AHEAD = 4
-"""So many seeds are handed out for each process before the first is waited for: none is ever idle."""
 Run = Callable[[int], Failure | None]
 
 
@@ -35,46 +31,33 @@ class Runners:
 
     def __init__(self, processes: int | None = None) -> None:
         context = get_context("spawn")
-        self.processes = processes or len(os.sched_getaffinity(0))
         theirs, self._lifeline = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(self.processes, context, _prepare, (theirs,))
+        processes = processes or len(os.sched_getaffinity(0))
+        self._pool = ProcessPoolExecutor(processes, context, _prepare, (theirs,))
 
-    def first_failure(self, seeds: Iterable[int], run: Run = simulate) -> tuple[int, Failure | None]:
-        """How many of the seeds were run, and what the first of them broke that broke anything.
+    def first_failure(self, seeds: range, run: Run = simulate) -> Failure | None:
+        """What the first of the seeds broke that broke anything; those behind it need not have been run.
 
         `run` is a function of a module. Raises Died.
         """
-        left, done = iter(seeds), 0
-        running: deque[tuple[int, Future[Failure | None]]] = deque()
+        told = 0
         try:
-            while True:
-                for seed in islice(left, AHEAD * self.processes - len(running)):
-                    running.append((seed, self._pool.submit(run, seed)))
-                if not running:
-                    return done, None
-                failure = running[0][1].result()
-                running.popleft()
-                done += 1
+            for failure in self._pool.map(run, seeds):
+                told += 1
                 if failure is not None:
-                    return done, failure
+                    return failure
         except BrokenProcessPool:
-            seeds_left = ", ".join(str(seed) for seed, _ in running)
-            raise Died(f"a process fell in one of the seeds {seeds_left}: replay them one by one") from None
-        finally:
-            for _, future in running:
-                future.cancel()
-
-    def close(self) -> None:
-        """End all processes, also in the middle of a seed."""
-        self._lifeline.close()
-        self._pool.shutdown(cancel_futures=True)
+            raise Died(f"a process fell in one of the seeds {seeds[told:]}: replay them one by one") from None
+        return None
 
     def __enter__(self) -> Runners:
         """Use as a context."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """End all processes, also in the middle of a seed."""
+        self._lifeline.close()
+        self._pool.shutdown(cancel_futures=True)
 
 
 def _prepare(lifeline: Connection) -> None:

@@ -68,7 +68,7 @@ class Oracle:
     """
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._world, self._broker = world, world.broker
         self.eras = Eras(world.given, self.violated)
         self.announced: set[int] = set()
         self.losses = 0
@@ -193,7 +193,7 @@ class Oracle:
         given = self.eras.of(status)
         if whole and any(_LIMIT_REACHED in hole.reason for hole in status.holes):
             self._check_full(status)
-        if not whole or self._is_another() or given is None:
+        if not whole or self._broker.is_another or given is None:
             return
         truth = given.truth
         most = truth.written(side, positions[side])
@@ -202,7 +202,7 @@ class Oracle:
             # With `now` each begins where it rests: that may be before where shard 0 does, as recorded.
             begins_apart = given.spec.start.at == "offsets"
             all_of_it = self._world.given.truth if begins_apart else truth
-            most = all_of_it.written(side, self._world.broker.ends(side))
+            most = all_of_it.written(side, self._broker.ends(side))
         if not least <= consumed <= most:
             self.violated(f"{side.name}: {consumed} consumed of {least} to {most} below {positions[side]}")
 
@@ -217,8 +217,8 @@ class Oracle:
 
         Or because they lie before the start: what is gone there is no hole.
         """
-        start, first = given.spec.start.at, self._world.broker.first[side]
-        if start == "input" or (start in ("event_time", "barrier") and self._is_gone()):
+        start, first = given.spec.start.at, self._broker.first[side]
+        if start == "input" or (start in ("event_time", "barrier") and self._broker.is_gone):
             return given.truth.written(side, positions[side])
         if not status.hole_count:
             return 0
@@ -237,8 +237,8 @@ class Oracle:
     def _check_diverged(self, process: Process, status: ComparisonStatus, positions: Positions) -> None:
         given, number = self.eras.of(status), process.shard.number
         # A shard tells the positions of its partitions only.
-        read = positions if self._world.given.shards == 1 else self._world.broker.all_ends()
-        by_order = given is not None and given.only_by_order and not self._is_another()
+        read = positions if self._world.given.shards == 1 else self._broker.all_ends()
+        by_order = given is not None and given.only_by_order and not self._broker.is_another
         if not self._world.given.faults or (given is not None and by_order and not given.truth.differ(read)):
             self.violated(f"{process.token} says DIVERGED, and what it has read may still become equivalent")
         if status.reset_count < self.eras.stored:
@@ -253,14 +253,14 @@ class Oracle:
 
     def _check_equivalent(self, who: str, status: ComparisonStatus, positions: Positions) -> None:
         given = self.eras.of(status)
-        if self._is_another() or given is None:
+        if self._broker.is_another or given is None:
             return  # What its offsets meant before is not known here, or where it has begun.
         truth = given.truth
         if status.hole_count or (given.all_count and truth.differ(positions)):
             self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
         for side in Side if given.all_count else ():
             settled = {int(p): offset for p, offset in _of(status.verified_up_to, side).items()}
-            partners = truth.letters_below(side.other, self._world.broker.ends(side.other))
+            partners = truth.letters_below(side.other, self._broker.ends(side.other))
             if alone := truth.letters_below(side, settled) - partners:
                 self.violated(f"{side.name} is called verified up to {settled}: {alone} has no partner")
 
@@ -322,7 +322,8 @@ class Oracle:
             said = process.said
             if said is None or said.health.status == "ok" or _waits_for_a_side(said):
                 continue
-            if not (service.shards > 1 and "no safe start" in said.health.reasons[0] and self._is_gone()):
+            lost = self._broker.is_gone and "no safe start" in said.health.reasons[0]
+            if not (service.shards > 1 and lost):
                 return f"it is degraded: {said.health.reasons}"
         return None
 
@@ -330,7 +331,7 @@ class Oracle:
         """What must be a hole."""
         if given.poisoned:
             return "a record that matchers fall over is no hole"
-        if given.uneven and not self._is_gone():
+        if given.uneven and not self._broker.is_gone:
             return "a retry that has written something else is no hole"
         if self.topic_was_known == self.losses:
             return "a topic that was created anew while it was known is no hole"
@@ -346,7 +347,7 @@ class Oracle:
         of one that has changed tells which half of it was found first.
         """
         moved = any(fault.fault in ("reorder", "move") for fault in given.faults) or given.order in COPIED
-        left_out = {"verified_up_to", "reports", "places"} if moved or self._is_another() else set()
+        left_out = {"verified_up_to", "reports", "places"} if moved or self._broker.is_another else set()
         if given is not self._world.given or given.limited or self._comes_in_halves(given):
             left_out.add("reports")
         if (given.order in COPIED and given.shards > 1) or given.spec.start.at == "input":
@@ -363,24 +364,21 @@ class Oracle:
     def _no_safe_start(self, status: ComparisonStatus) -> bool:
         """Whether records are gone that nobody remembers to have compared."""
         kept = self._world.server.has_begun() and self._world.given.shards == 1
-        return self._is_gone() and "no safe start" in status.reason and not kept
+        return self._broker.is_gone and "no safe start" in status.reason and not kept
 
     def _cannot_join(self, status: ComparisonStatus) -> bool:
         """Whether a shard finds no start, so that what another has waits for good: a doubt, no more."""
-        alone = self._is_gone() and "no safe start" in (status.waiting_for or "")
+        alone = self._broker.is_gone and "no safe start" in (status.waiting_for or "")
         return alone and status.verdict == "INCONCLUSIVE" and not status.divergences.total
 
-    def _is_another(self) -> bool:
-        """Whether a topic was created anew."""
-        return any(map(self._world.broker.is_another, Side))
-
-    def _is_gone(self) -> bool:
-        return any(first for firsts in self._world.broker.first.values() for first in firsts.values())
+    def _may_be_unseen(self, given: Input) -> bool:
+        """Whether there may be records that nobody has read, or reads again."""
+        return self._broker.is_gone or self._broker.is_another or given.poisoned
 
     def _forgotten(self, reason: str) -> bool:
         """Whether something was known before the store lost it, and may not be found by reading again."""
         given = self._world.given
-        may_be_missed = self._is_gone() or self._is_another() or given.poisoned or not given.only_by_order
+        may_be_missed = self._may_be_unseen(given) or not given.only_by_order
         may_be_missed = may_be_missed or given.limited  # Another reading need not reach the limit.
         of_offsets = _LOST_RANGE.search(reason) is not None
         return _STATE_LOST in reason and not of_offsets and self.losses > 0 and may_be_missed
@@ -393,13 +391,13 @@ class Oracle:
             if self._is_explained(hole, given):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
-            follows = place or self._is_gone() or self._is_another() or given.poisoned
+            follows = place or self._may_be_unseen(given)
             if (follows and _UNEQUAL_COPIES in hole.reason) or self._forgotten(hole.reason):
                 continue
             if lost is None or hole.position is None:
                 return f"a hole for nothing: {hole.reason}"
             side = Side.LEFT if hole.side == "reference" else Side.RIGHT
-            if self._world.broker.first[side][hole.position.partition] <= int(lost[1].replace(",", "")):
+            if self._broker.first[side][hole.position.partition] <= int(lost[1].replace(",", "")):
                 return f"a hole where nothing is gone: {hole.reason}"
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
@@ -408,9 +406,9 @@ class Oracle:
         """Whether the input, or what happened, is a reason for a hole wherever it stands."""
         if (found := _fell_over(hole)) is not None and self._is_poison(hole, *found):
             return True
-        if _ANOTHER in hole.reason and self._is_another():
+        if _ANOTHER in hole.reason and self._broker.is_another:
             return True
-        if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven or given.poisoned):
+        if _HALF_A_BATCH in hole.reason and (self._broker.is_gone or given.uneven or given.poisoned):
             return True
         if given.limited and _LIMIT_REACHED in hole.reason:
             return True
@@ -420,7 +418,7 @@ class Oracle:
 
     def _may_be_a_copy(self, given: Input) -> bool:
         """Whether the candidate may have written what it has more of before, unseen or elsewhere."""
-        unseen = given.spec.start.at != "earliest" or self._is_gone() or self._is_another() or given.poisoned
+        unseen = given.spec.start.at != "earliest" or self._may_be_unseen(given)
         return given.declared.asks_for("duplicate") and (unseen or given.partitions[Side.RIGHT] > 1)
 
     def _miscounted(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
@@ -430,18 +428,18 @@ class Oracle:
         created anew, the offsets tell how many are left out at most.
         """
         others = [hole.reason for hole in status.holes if _fell_over(hole) is None]
-        if others or self.losses or self._is_gone() or "accounts" not in self._told(given, calm):
+        if others or self.losses or self._broker.is_gone or "accounts" not in self._told(given, calm):
             return None
         for side in Side:
             found, right = _of(status.accounts, side).consumed, calm.accounts[NAMES[side]]["consumed"]
-            exact = given.shards == 1 and not self._is_another()
-            most = found + _left_out(side, status, None if self._is_another() else given)
+            exact = given.shards == 1 and not self._broker.is_another
+            most = found + _left_out(side, status, None if self._broker.is_another else given)
             if not (found <= right == most if exact else found <= right <= most):
                 return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"
         return None
 
     def _is_poison(self, hole: Hole, first: int, last: int) -> bool:
-        if self._is_another():
+        if self._broker.is_another:
             return self._world.given.poisoned
         assert hole.position is not None
         rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]

@@ -1,10 +1,8 @@
-"""Runs of the simulation by seed: one with its log, or as many as fit into a time."""
+"""Runs of the simulation by seed, also with a log."""
 
 from __future__ import annotations
 
-import time
 import traceback
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -46,11 +44,3 @@ def _run(world: World) -> Failure | None:
     except Exception:  # noqa: BLE001 - whatever falls in the product is found
         return Failure(world.scheduler.seed, traceback.format_exc())
     return None
-
-
-def seeds_within(seconds: float, first: int = 0) -> Iterator[int]:
-    """Seeds from the first on, until the time is over."""
-    until, seed = time.monotonic() + seconds, first
-    while time.monotonic() < until:
-        yield seed
-        seed += 1

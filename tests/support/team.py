@@ -41,20 +41,16 @@ class Team:
     tokens: dict[int, str] = field(default_factory=dict)
     host: str = "one"
 
-    def worker(self, number: int, token: str | None = None, secret: bytes | None = None) -> Worker:
-        """A new worker for a shard; with a token, that of a process in which one has ended.
-
-        Without a secret of its own it has that of the store.
-        """
+    def worker(self, number: int, token: str | None = None) -> Worker:
+        """A new worker for a shard; with a token, that of a process in which one has ended."""
         self.starts += 1
         spec, shard = loads(self.spec), Shard(number, self.shards)
         self.tokens[number] = token or f"{self.host}-{self.starts}"
         shelf = self.shelf.owned_by(self.tokens[number])
         store, relay = ShardStore(shelf, shard), shelf.relay(shard)
         self.publishers[number] = MemoryPublisher()
-        source = self.source.reader()
-        mask_secret = store.mask_secret if secret is None else lambda: secret
-        ports = Ports(source, store, relay, self.publishers[number], self.clock, mask_secret, shards=store)
+        source, publisher, secret = self.source.reader(), self.publishers[number], store.mask_secret
+        ports = Ports(source, store, relay, publisher, self.clock, secret, shards=store)
         return Worker(spec, ports, shard, Caution(Trail(), self.left_out))
 
     @property

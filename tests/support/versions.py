@@ -38,14 +38,14 @@ class Version:
         self._written = dict.fromkeys(range(PARTITIONS), 0)
         self.batch = 0
 
-    def work(self, rows: int, *, drops: frozenset[int] = frozenset(), watermark: int | None = None) -> None:
+    def work(self, rows: int, *, drops: frozenset[int] = frozenset()) -> None:
         """A micro-batch over so many more records of the input."""
         for number in range(self.consumed, self.consumed + rows):
             if number not in drops:
                 header = InputPosition(INPUT, 0, number).header
                 self.put({"n": number}, number % PARTITIONS, [header])
         self.consumed += rows
-        self.say(watermark)
+        self.say()
 
     def attempt(self, marks: str, numbers: Sequence[int]) -> None:
         """Rows of the current batch by one attempt, ``EXECUTION/TASK.ATTEMPT``, in this order."""
