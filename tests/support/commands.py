@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.forking import fork
+from tests.support import forking
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 SECONDS = 150
@@ -72,4 +72,4 @@ def run_forked(
     arguments: list[str], folder: Path, environment: dict[str, str], stdin: bytes
 ) -> tuple[int, bytes, bytes]:
     """Have a process forked that is the program from there on."""
-    return fork().run([str(COMMAND), *arguments], str(folder), environment, stdin, SECONDS)
+    return forking.run([str(COMMAND), *arguments], str(folder), environment, stdin, SECONDS)

@@ -13,8 +13,8 @@ import httpx
 import orjson
 from confluent_kafka import Producer
 
+from tests.support import forking
 from tests.support.commands import COMMAND, is_started
-from tests.support.forking import Forked, fork
 from tests.support.processes import marked, new_mark
 from tests.support.waiting import eventually
 from twinstream.core.events import Side
@@ -88,15 +88,15 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Start the process, and return when it serves."""
-        self.process: subprocess.Popen[bytes] | Forked
+        self.process: subprocess.Popen[bytes] | forking.Forked
         environment = {**os.environ, **self._environment}
-        with self._log.open("ab") as log:
-            if is_started(self._environment):
+        if is_started(self._environment):
+            with self._log.open("ab") as log:
                 self.process = subprocess.Popen(
                     self._command, stdout=subprocess.PIPE, stderr=log, env=environment
                 )
-            else:
-                self.process = fork().serve(self._command, environment, log)
+        else:
+            self.process = forking.serve(self._command, environment, self._log)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().decode().strip().removesuffix("readyz").rstrip("/")
         assert self.address, self.log()
