@@ -35,8 +35,8 @@ ROOT = Path(__file__).parents[2]
 CONSTANTS = "TWINSTREAM_TEST_CONSTANTS"
 SPAWN = {"drill", "serve"}
 """Commands that start Python processes of their own."""
-PATH = sys.path.copy()
-"""Where modules are looked for by the process that forks; what is forked is told those of the tests, too."""
+PATH, MAIN = sys.path.copy(), multiprocessing.current_process()
+"""Of the process that forks: where modules are looked for, and that it is nobody's child."""
 
 
 def with_constants(module: str, **constants: float) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _command(
 ) -> None:
     """Be a command. What it says on standard error is appended."""
     gc.freeze()  # What is imported lives as long as the process, and need not be looked through again.
-    process.current_process()._config["daemon"] = False  # type: ignore[attr-defined] # it may have children
+    process._current_process, process._parent_process = MAIN, None  # type: ignore[attr-defined]
     for number, (stream, mode) in enumerate(zip(streams, ("rb", "wb", "ab"), strict=True)):
         with stream.open(mode) as file:
             os.dup2(file.fileno(), number)

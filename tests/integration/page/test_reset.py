@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Watched, watched
-from tests.support.server import OPERATOR, READER, Matcher, Served, served
+from tests.support.server import OPERATOR, READER, Matcher, served
 from tests.support.statuses import NAME, diverged, now
 from tests.support.webpage import at, verdict
 from twinstream.adapters.credentials import TokenFile
@@ -19,18 +21,18 @@ from twinstream.status.comparison import ResetRefused
 pytestmark = pytest.mark.requires_chromium
 
 
-@pytest.fixture
-def local(matcher: Matcher) -> Iterator[Served]:
-    """A service without tokens."""
-    with served(Board(stale_after_seconds=60), reset=matcher) as service:
+@contextmanager
+def diverging(browser: Browser, matcher: Matcher, **more: Any) -> Iterator[Watched]:
+    """The page of a comparison that has diverged, as a link leads there; `more` as in `create_app`."""
+    with served(Board(stale_after_seconds=60), reset=matcher, **more) as service, watched(browser) as watch:
         service.publish(diverged(at=now()))
-        yield service
+        watch.page.goto(at(service))
+        yield watch
 
 
 @pytest.fixture
-def dialog(browser: Browser, local: Served) -> Iterator[Page]:
-    with watched(browser) as watch:
-        watch.page.goto(at(local))
+def dialog(browser: Browser, matcher: Matcher) -> Iterator[Page]:
+    with diverging(browser, matcher) as watch:
         watch.page.get_by_role("button", name="Begin anew …").click()
         expect(watch.page.get_by_role("dialog", name=f"Begin {NAME} anew?")).to_be_visible()
         yield watch.page
@@ -75,18 +77,9 @@ def test_a_refusal_is_shown_and_what_was_written_stays(dialog: Page, matcher: Ma
 
 
 @pytest.fixture
-def guarded(tokens: Path, matcher: Matcher) -> Iterator[Served]:
-    """A service with tokens."""
-    with served(Board(stale_after_seconds=60), reset=matcher, keys=TokenFile(str(tokens))) as service:
-        service.publish(diverged(at=now()))
-        yield service
-
-
-@pytest.fixture
-def signing(browser: Browser, guarded: Served) -> Iterator[Watched]:
-    """The page on which a token is given, reached by a link to a comparison."""
-    with watched(browser) as watch:
-        watch.page.goto(at(guarded))
+def signing(browser: Browser, tokens: Path, matcher: Matcher) -> Iterator[Watched]:
+    """The page on which a token is given."""
+    with diverging(browser, matcher, keys=TokenFile(str(tokens))) as watch:
         yield watch
         assert watch.errors == []
 
