@@ -49,12 +49,6 @@ class Watched:
         if kind in ("error", "warning"):
             self.errors.append(text)
 
-    def overflow(self) -> int:
-        """By how many pixels the page is wider than its window."""
-        width = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert isinstance(width, int)
-        return width
-
 
 @contextmanager
 def watched(browser: Browser, **context: Any) -> Iterator[Watched]:
