@@ -13,7 +13,7 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -123,11 +123,9 @@ def produce(kafka: Kafka, topic: str, first: int, last: int) -> None:
 
 def read(kafka: Kafka, topic: str) -> list[Row]:
     """All records of a topic as values, partition by partition."""
-    consumer = Consumer(
-        {"bootstrap.servers": kafka.brokers, "group.id": "tests", "isolation.level": "read_committed"}
-    )
+    settings = {"bootstrap.servers": kafka.brokers, "group.id": "tests", "isolation.level": "read_committed"}
     rows = []
-    try:
+    with closing(Consumer(settings)) as consumer:
         for partition in range(PARTITIONS):
             place = TopicPartition(topic, partition, 0)
             _, end = consumer.get_watermark_offsets(place, timeout=10)
@@ -137,19 +135,14 @@ def read(kafka: Kafka, topic: str) -> list[Row]:
                     rows.append(json.loads(message.value()))
                     assert message.key().decode() == rows[-1].get("ad_id", rows[-1].get("campaign_id"))
                     place.offset = message.offset() + 1
-    finally:
-        consumer.close()
     return rows
 
 
 def size(kafka: Kafka, topic: str) -> int:
     """How many records a topic has (the sinks write no transactions, so offsets have no gaps)."""
-    consumer = Consumer({"bootstrap.servers": kafka.brokers, "group.id": "tests"})
-    try:
+    with closing(Consumer({"bootstrap.servers": kafka.brokers, "group.id": "tests"})) as consumer:
         places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
         return sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
-    finally:
-        consumer.close()
 
 
 def bag(rows: list[Row]) -> Counter[tuple[tuple[str, Any], ...]]:

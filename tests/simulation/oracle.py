@@ -43,13 +43,8 @@ SLOWEST_SECONDS = 20.0
 _UNEQUAL_COPIES = "the copies of one barrier in"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
 _LOST_RANGE = re.compile(r"no longer has offsets? (?:[\d,]+–)?([\d,]+) of ")
-_HALF_A_BATCH = "several times, and not the same each time"
-"""What follows where a part of what a retry has written is lost."""
-_COPY = "whether it is a copy is not known"
-"""What follows where a rule names copies, and something that was written is not known."""
 _FELL = re.compile(r"the matcher fell \d+ times while it took offsets? (?:([\d,]+)–)?([\d,]+) of ")
 _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
-_ANOTHER = "created anew"
 _TOGETHER = "all together"
 _RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
@@ -404,15 +399,17 @@ class Oracle:
 
     def _is_explained(self, hole: Hole, given: Input) -> bool:
         """Whether the input, or what happened, is a reason for a hole wherever it stands."""
-        if (found := _fell_over(hole)) is not None and self._is_poison(hole, *found):
-            return True
-        if _ANOTHER in hole.reason and self._broker.is_another:
-            return True
-        if _HALF_A_BATCH in hole.reason and (self._broker.is_gone or given.uneven or given.poisoned):
-            return True
-        if given.limited and _LIMIT_REACHED in hole.reason:
-            return True
-        if _COPY in hole.reason and self._may_be_a_copy(given):
+        reasons = {
+            "created anew": self._broker.is_another,
+            # A part of what a retry has written is lost.
+            "several times, and not the same each time": (
+                self._broker.is_gone or given.uneven or given.poisoned
+            ),
+            _LIMIT_REACHED: given.limited,
+            # A rule names copies, and something that was written is not known.
+            "whether it is a copy is not known": self._may_be_a_copy(given),
+        }
+        if any(is_so and said in hole.reason for said, is_so in reasons.items()) or self._is_poison(hole):
             return True
         return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
 
@@ -438,13 +435,15 @@ class Oracle:
                 return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"
         return None
 
-    def _is_poison(self, hole: Hole, first: int, last: int) -> bool:
-        if self._broker.is_another:
-            return self._world.given.poisoned
+    def _is_poison(self, hole: Hole) -> bool:
+        """Whether matchers have fallen over a record that is there."""
+        found = _fell_over(hole)
+        if found is None or self._broker.is_another:
+            return found is not None and self._world.given.poisoned
         assert hole.position is not None
         rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
         of_partition = (row for row in rows if row[0] == hole.position.partition)
-        return any(row.record == POISON and first <= row[1] <= last for row in of_partition)
+        return any(row.record == POISON and found[0] <= row[1] <= found[1] for row in of_partition)
 
 
 def _fell_over(hole: Hole) -> tuple[int, int] | None:
@@ -486,7 +485,7 @@ def _names_its_place(hole: Hole, status: ComparisonStatus) -> bool:
     """Whether the reason of a hole names side, topic and partition, where these are known."""
     if hole.side is None:
         return True
-    version = status.reference if hole.side == "reference" else status.candidate
+    version = getattr(status, hole.side)
     partition = "" if hole.position is None else f" partition {hole.position.partition}"
     return f"{version.topic}{partition} ({hole.side})" in hole.reason
 
