@@ -16,6 +16,7 @@ Complexity: about 10 µs for a sampled event; none for others, except a microsec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from typing import Any
 
 from twinstream.core.events import Form, Side
@@ -23,9 +24,10 @@ from twinstream.errors import DecodeError, SourceError
 from twinstream.explain.masking import Mask, fresh_secret
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
+from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path, path_text
-from twinstream.status.comparison import Coverage, KindCoverage
+from twinstream.status.comparison import Coverage, KindCoverage, Stretches
 
 FIRST = 1000
 THINNING = 256
@@ -180,6 +182,35 @@ def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]
 
 
 # -- in words ----------------------------------------------------------------------------------------------
+
+
+def coverage_of(
+    asked: Wanted,
+    matched: int,
+    seconds: float,
+    by_kind: dict[str, int],
+    until: datetime | None,
+    timeline: Mapping[str, Any],
+    seen: Mapping[str, Any],
+) -> Coverage:
+    """The evidence so far against the evidence asked for, with its notes.
+
+    `until` is the Kafka time at which `seconds` end, `timeline` the state of the timeline of matches, and
+    `seen` has the members about the sampled events.
+    """
+    coverage = Coverage(
+        matched=matched,
+        matched_required=asked.matched,
+        seconds=seconds,
+        seconds_required=asked.seconds,
+        matched_by_kind=by_kind,
+        missing=lacking(asked, matched, seconds, by_kind),
+        until=until,
+        kinds_required=list(asked.kinds),
+        matched_since=Stretches(**timeline),
+        **seen,
+    )
+    return coverage.model_copy(update={"notes": notes(coverage)})
 
 
 def notes(coverage: Coverage) -> list[str]:

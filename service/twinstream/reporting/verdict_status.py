@@ -15,7 +15,7 @@ from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import FORM, ROUTE, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
-from twinstream.explain.coverage import notes
+from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.reason import undiverged
 from twinstream.intake.clock_skew import SeenAt
@@ -24,7 +24,7 @@ from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Clock
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.reporting.progress_text import frontier_of
-from twinstream.spec.file.evidence import lacking, wanted
+from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.starting.reset_model import Resets
 from twinstream.status import common as parts
@@ -269,27 +269,15 @@ class Reporter:
 
     def evidence(self) -> status.Coverage:
         """The evidence so far against the evidence in the spec."""
-        comparison, asked = self._comparison, self._spec.evidence
+        comparison = self._comparison
         first, until = self._verified_time()
         seconds = 0.0 if first is None or until is None else max(0, until - first) / 1000
         kinds = {
             kind: comparison.ledger.matched_by_kind[kind] for kind in self._spec.compared_kinds or ("event",)
         }
-        needed = wanted(self._spec)
-        missing = lacking(needed, comparison.matched, seconds, kinds)
-        coverage = status.Coverage(
-            matched=comparison.matched,
-            matched_required=asked.matched,
-            seconds=seconds,
-            seconds_required=asked.seconds,
-            matched_by_kind=kinds,
-            missing=missing,
-            until=_moment(until),
-            kinds_required=list(needed.kinds),
-            matched_since=status.Stretches(**comparison.ledger.timeline.state()),
-            **self._intake.seen.told(),
-        )
-        return coverage.model_copy(update={"notes": notes(coverage)})
+        timeline, seen = comparison.ledger.timeline.state(), self._intake.seen.told()
+        asked, matched = wanted(self._spec), comparison.matched
+        return coverage_of(asked, matched, seconds, kinds, _moment(until), timeline, seen)
 
     def _verified_time(self) -> tuple[int | None, int | None]:
         """The Kafka times of the first record, and of the oldest unsettled one, or else the newest."""

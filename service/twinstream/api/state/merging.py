@@ -24,9 +24,9 @@ from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
-from twinstream.explain.coverage import notes
+from twinstream.explain.coverage import coverage_of
 from twinstream.explain.reason import undiverged
-from twinstream.spec.file.evidence import Wanted, lacking
+from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.status.comparison import (
     CheckpointInfo,
@@ -38,7 +38,6 @@ from twinstream.status.comparison import (
     PartitionProgress,
     Reset,
     ShardStatus,
-    Stretches,
     Undecodable,
 )
 
@@ -241,19 +240,8 @@ def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
         kind: sum(part.matched_by_kind.get(kind, 0) for part in parts) for kind in parts[0].matched_by_kind
     }
     asked = Wanted(expected.matched_required, expected.seconds_required, expected.kinds_required)
-    coverage = Coverage(
-        matched=matched,
-        matched_required=expected.matched_required,
-        seconds=seconds,
-        seconds_required=expected.seconds_required,
-        matched_by_kind=by_kind,
-        missing=lacking(asked, matched, seconds, by_kind),
-        until=until,
-        kinds_required=list(expected.kinds_required),
-        matched_since=Stretches(**united(part.matched_since.model_dump() for part in parts).state()),
-        **seen_by_all(shards),
-    )
-    return coverage.model_copy(update={"notes": notes(coverage)})
+    timeline = united(part.matched_since.model_dump() for part in parts).state()
+    return coverage_of(asked, matched, seconds, by_kind, until, timeline, seen_by_all(shards))
 
 
 def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
