@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
 from twinstream.explain.masking import fresh_secret
-from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored
+from twinstream.ports import Checkpoint, Shelf, ShelfStore
 
 OWNED = (
     "another process owns this comparison with --shards {found}, and another file; this one takes over with "
@@ -29,11 +29,14 @@ OWNED = (
 
 
 class ShardStore:
-    """The store of one shard, on the shelf of its comparison."""
+    """The store of one shard, on the shelf of its comparison: a `CheckpointStore`."""
 
     def __init__(self, shelf: Shelf, shard: Shard) -> None:
         self._shelf, self._shard = shelf, shard
-        self._own = shelf.store(shard)
+        self._own = own = shelf.store(shard)
+        # What does not depend on the number of shards is done by the store itself.
+        self.load, self.glance, self.clear, self.release = own.load, own.glance, own.clear, own.release
+        self.answers, self.memory_bytes = own.answers, own.memory_bytes
         self._in_effect: int | None = None
         self._others: dict[Shard, ShelfStore] = {}
 
@@ -54,10 +57,6 @@ class ShardStore:
         if shard not in self._others:
             self._others[shard] = self._shelf.store(shard)
         return self._others[shard].head()
-
-    def load(self) -> Stored:
-        """The state saved last."""
-        return self._own.load()
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Make a checkpoint take effect; a new beginning may also replace another number of shards."""
@@ -87,10 +86,6 @@ class ShardStore:
             finally:
                 store.close()
         self._replace(shards)
-
-    def clear(self) -> None:
-        """Forget everything that was saved."""
-        self._own.clear()
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; returns whether the checkpoint with this sequence number exists.
@@ -124,22 +119,6 @@ class ShardStore:
     def head_of(self, number: int) -> bytes:
         """The head of another shard's last save; empty if there is none."""
         return self._head(Shard(number, self._shard.of))
-
-    def release(self) -> None:
-        """Give the lease back, if there is one."""
-        self._own.release()
-
-    def answers(self) -> bool:
-        """Whether the store answers at once."""
-        return self._own.answers()
-
-    def memory_bytes(self) -> int:
-        """About how much memory the shard needs in the store."""
-        return self._own.memory_bytes()
-
-    def glance(self) -> Stored:
-        """The saved state without bodies, with only what is new."""
-        return self._own.glance()
 
     def close(self) -> None:
         """Close connections."""
