@@ -25,7 +25,7 @@ from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats import jsontext
 from twinstream.status.common import DivergenceKind, Frozen, Sides
-from twinstream.status.comparison import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
+from twinstream.status.comparison import DivergenceReport, PartitionProgress, UnmatchedEvent
 
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500
@@ -142,7 +142,7 @@ def listings_router(board: Board) -> APIRouter:
     async def list_unmatched(
         name: str, query: Annotated[UnmatchedQuery, Query()], request: Request
     ) -> Response:
-        page = unmatched_page(board.unmatched(name), query, newest_of(board.view(name).status))
+        page = unmatched_page(board.unmatched(name), query, board.view(name).status.progress)
         return of_model(page).answer(request)
 
     return router
@@ -160,40 +160,36 @@ def _lines(found: list[Identity]) -> Iterator[bytes]:
         yield b"".join(one.model_dump_json().encode() + b"\n" for one in part)
 
 
-def newest_of(status: ComparisonStatus) -> Sides[datetime | None]:
-    """The Kafka time of the newest event of each side."""
-
-    def newest(partitions: list[PartitionProgress]) -> datetime | None:
-        return max((one.newest_event_at for one in partitions if one.newest_event_at), default=None)
-
-    progress = status.progress
-    return Sides[datetime | None](reference=newest(progress.reference), candidate=newest(progress.candidate))
-
-
 def unmatched_page(
-    events: list[UnmatchedEvent], query: UnmatchedQuery, newest: Sides[datetime | None]
+    events: list[UnmatchedEvent], query: UnmatchedQuery, progress: Sides[list[PartitionProgress]]
 ) -> Listing[Unmatched]:
-    """One page of the unmatched events, oldest first, each with its age at the `newest` of the other side."""
+    """One page of the unmatched events, oldest first, each with its age at the newest of the other side."""
     after = None if query.cursor is None else _place_of(query.cursor)
-    found = sorted(
+    left = sorted(
         (
             event
             for event in events
-            if query.side in (None, event.side) and query.overdue in (None, event.overdue)
+            if query.side in (None, event.side)
+            and query.overdue in (None, event.overdue)
+            and (after is None or _place(event) > after)
         ),
         key=_place,
     )
-    left = [event for event in found if after is None or _place(event) > after]
+    newest = {"reference": _newest(progress.candidate), "candidate": _newest(progress.reference)}
     last = left[query.limit - 1] if len(left) > query.limit else None
     return Listing[Unmatched](
-        items=[_aged(event, newest) for event in left[: query.limit]],
+        items=[_aged(event, newest[event.side]) for event in left[: query.limit]],
         next=None if last is None else "/".join(map(str, _place(last))),
     )
 
 
-def _aged(event: UnmatchedEvent, newest: Sides[datetime | None]) -> Unmatched:
-    other = newest.candidate if event.side == "reference" else newest.reference
-    age = None if other is None else max(0.0, (other - event.at).total_seconds())
+def _newest(partitions: list[PartitionProgress]) -> datetime | None:
+    """The Kafka time of the newest event of a side."""
+    return max((one.newest_event_at for one in partitions if one.newest_event_at), default=None)
+
+
+def _aged(event: UnmatchedEvent, newest: datetime | None) -> Unmatched:
+    age = None if newest is None else max(0.0, (newest - event.at).total_seconds())
     return Unmatched(age_seconds=age, **dict(event))
 
 
