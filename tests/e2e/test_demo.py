@@ -165,11 +165,3 @@ def test_a_service_that_is_killed_is_started_again_and_said(tmp_path: Path) -> N
             what="a new service runs",
         )
         assert demo.poll() is None
-
-
-def test_a_wrong_option_is_a_usage_error() -> None:
-    done = subprocess.run(
-        [*DEMO, "--fault", "fire"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert "invalid choice: 'fire'" in done.stderr
