@@ -103,7 +103,7 @@ def _put(data: dict[str, Any], proposal: Proposal) -> None:
     *outer, name = proposal.at
     place = data
     for key in outer:
-        place[key] = place.get(key) or {}
+        place[key] = dict(place.get(key) or {})
         place = place[key]
     field, value = proposal.field, proposal.value
     if field is None:
