@@ -425,12 +425,11 @@ def _kept(key: OrderingKey) -> str:
 
 def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Left]) -> None:
     """If partners are a guess, only fields that differ in every pair differ whoever the partner is."""
-    sure = [
-        one
+    sure = all(
+        one.how == "absent" or (one.how == "ignore" and not one.fractions and one.differed == one.seen)
         for one in noise
-        if one.how == "absent" or (one.how == "ignore" and not one.fractions and one.differed == one.seen)
-    ]
-    if len(sure) < len(noise) or unexplained:
+    )
+    if unexplained or not sure:
         raise Undecided(
             "no fields name an event in both runs, so which events belong together is a guess; name the "
             "fields that do by --identity, or add them to the events"
