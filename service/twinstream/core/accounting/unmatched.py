@@ -212,7 +212,7 @@ class OneSide:
         """The smallest timestamp. Complexity: O(k) in the distinct timestamps, about 20 ns each."""
         return min(self._times, default=None)
 
-    def until(self, moment_ms: int) -> int:
+    def until(self, moment_ms: float) -> int:
         """The number of events with a timestamp up to a moment. Complexity: O(k) in distinct timestamps."""
         return sum(count for moment, count in self._times.items() if moment <= moment_ms)
 

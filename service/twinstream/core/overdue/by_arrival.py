@@ -7,6 +7,7 @@ and the reader's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,19 +30,19 @@ class OverdueByArrival:
     apart: SetApart
     clock: ArrivalClock
 
-    def until(self, side: Side, reading: Reading) -> int | None:
-        """The latest arrival time of a side that is overdue; None if no event is.
+    def until(self, side: Side, reading: Reading) -> float:
+        """The latest arrival time of a side that is overdue; below all times if no event is.
 
         Both sides must be read to their ends: unread records may include the partner.
         """
-        if not all(reading.at_end):
-            return None
-        return self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+        after_ms = self.rules.overdue_after_ms
+        latest = self.clock.stalls(side).reached_before(after_ms) if all(reading.at_end) else None
+        return -math.inf if latest is None else latest
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events in matching. Complexity: O(c) in these, O(n) where the clock proves."""
         until = self.until(side, reading)
-        if until is None:
+        if until == -math.inf:
             return Overdue(0, [])
         apart = sum(1 for event in self.apart.of(side) if event[TIMESTAMP_MS] <= until)
         count = self.ledger.held.of(side).until(until) - apart
@@ -49,29 +50,24 @@ class OverdueByArrival:
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side. Complexity: O(c) in those set apart, then O(1) an event."""
-        until = self.until(side, reading)
-        if until is None:
-            return _never
-        apart = self.apart.ids(side)
+        until, apart = self.until(side, reading), self.apart.ids(side)
         return lambda event: event[TIMESTAMP_MS] <= until and id(event) not in apart
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side; where the clock proves, whether they have no partner."""
         until = self.until(side, reading)
-        if until is None:
-            return _never
         if not self.rules.proves:
             return lambda event: event[TIMESTAMP_MS] <= until
         return self._tells_proven(side, until, reading.now_s)
 
-    def _proven(self, side: Side, until: int, now_s: float) -> list[Event]:
+    def _proven(self, side: Side, until: float, now_s: float) -> list[Event]:
         if not self.rules.proves:
             return []
         gathered = set(map(id, self.index.gathered(side)))
         waiting = (event for event, _ in self.index.unmatched(side) if id(event) not in gathered)
         return list(filter(self._tells_proven(side, until, now_s), waiting))
 
-    def _tells_proven(self, side: Side, until: int, now_s: float) -> Callable[[Event], bool]:
+    def _tells_proven(self, side: Side, until: float, now_s: float) -> Callable[[Event], bool]:
         """A test for overdue events: whether it is proven that no partner comes.
 
         They must have been unmatched as long on the reader's clock, too: otherwise one record with a time in
@@ -79,11 +75,7 @@ class OverdueByArrival:
         """
         newest = self.ledger.newest_matched_ms[side]
         if newest is None:
-            return _never
+            return lambda _: False
         after_ms = self.rules.overdue_after_ms
         proven_until, read_until = min(until, newest - after_ms), now_s - after_ms / 1000
         return lambda event: event[TIMESTAMP_MS] <= proven_until and event[READ_AT] <= read_until
-
-
-def _never(_: Event) -> bool:
-    return False

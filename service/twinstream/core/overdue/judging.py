@@ -56,12 +56,12 @@ class Judge:
     """Judges the unmatched events of one comparison; it reads the parts of it, and never changes them.
 
     `clock` is the declared one. Whatever that is, `until` tells the latest arrival time of a side that is
-    overdue on the arrival clock, None if no event is; `after_ms` is the age from which one is.
+    overdue on the arrival clock, below all times if no event is; `after_ms` is the age from which one is.
     """
 
     ledger: Ledger
     apart: SetApart
-    until: Callable[[Side, Reading], int | None]
+    until: Callable[[Side, Reading], float]
     clock: OverdueClock
     after_ms: int
 
@@ -72,7 +72,7 @@ class Judge:
         whatever the declared clock is.
         """
         until = self.until(side, reading)
-        if until is None:
+        if until == -math.inf:
             return 0
         long = [copies for since_ms, copies in self.apart.index.chains(side) if since_ms <= until]
         if not long:
@@ -103,8 +103,7 @@ class Judge:
         return (oldest_ms is None or oldest_ms > reach.until_ms) and self._is_over(half, reach, reading)
 
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
-        until = self.until(half.finding.side, reading)
-        if until is not None and until + self.after_ms >= reach.until_ms:
+        if self.until(half.finding.side, reading) + self.after_ms >= reach.until_ms:
             return True
         read_at = half.finding.event[READ_AT]
         return all(reading.at_end) and read_at + self.after_ms / 1000 <= reading.now_s < math.inf

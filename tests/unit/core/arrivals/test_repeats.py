@@ -107,13 +107,6 @@ def test_a_copy_is_not_known_where_another_partition_has_forgotten_something(
     assert outcome(one) == told
 
 
-def test_nor_where_another_partition_began_before_the_start() -> None:
-    one = driver("unordered")
-    forms, _ = one.codec.forms([record({"k": "z"})])
-    one.comparison.arrivals.before_start(RIGHT, Run(forms, 1, [0], [0], 0.0), by_place=True)
-    assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
-
-
 @pytest.mark.parametrize("between", [3, 40], ids=["compared with it", "behind where the sides met"])
 @pytest.mark.parametrize("pace", ["in turns", "one side first"])
 @pytest.mark.parametrize("order", ["{per_key: [k]}", "{dependent: [{pair: [event, event], same: [k]}]}"])
@@ -124,10 +117,11 @@ def test_an_event_before_its_equal_one_is_no_copy(order: str, pace: str, between
     assert ended(driver(order), " ".join(chain.from_iterable(turns))) == EXTRA
 
 
-def test_what_lies_before_the_start_is_not_known() -> None:
+@pytest.mark.parametrize("partition", [0, 1], ids=["of its partition", "of another one"])
+def test_what_lies_before_the_start_is_not_known(partition: int) -> None:
     one = driver("unordered")
     forms, _ = one.codec.forms([record({"k": "z"})])
-    one.comparison.arrivals.before_start(RIGHT, Run(forms, 0, [0], [0], 0.0), by_place=True)
+    one.comparison.arrivals.before_start(RIGHT, Run(forms, partition, [0], [0], 0.0), by_place=True)
     one.offsets = [1, 1]
     assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
 
