@@ -14,7 +14,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.input import Finished, InputPartition, offsets_of, rows_of
 from twinstream.core.events import Side
 from twinstream.core.start.cut import Cut, Passed, kept_of
-from twinstream.core.start.input_start import Firsts, first_of
+from twinstream.core.start.input_start import Firsts, first_of, known_firsts
 from twinstream.errors import DecodeError
 
 _NAMES = ("reference", "candidate")
@@ -69,10 +69,9 @@ class InputCut(Cut):
         return late
 
     def _find(self) -> None:
-        for place in {place for queries in self._firsts.values() for of in queries.values() for place in of}:
-            firsts = [first_of(self._firsts[side], place) for side in Side]
-            if place not in self._cuts and None not in firsts:
-                self._cuts[place] = max(first for first in firsts if first is not None)
+        left, right = (known_firsts(self._firsts[side]) for side in Side)
+        for place in left.keys() & right.keys() - self._cuts.keys():
+            self._cuts[place] = max(left[place], right[place])
         self._by_prefix = {f"{topic}:{partition}": cut for (topic, partition), cut in self._cuts.items()}
         self.found = bool(self._cuts)
 

@@ -54,6 +54,13 @@ def first_of(firsts: Firsts, place: InputPartition) -> int | None:
     return max(found) if found and len(found) == len(readers) else None
 
 
+def known_firsts(firsts: Firsts) -> dict[InputPartition, int]:
+    """By input partition, the first offset that a version has consumed, as far as it is known."""
+    places = {place for of in firsts.values() for place in of}
+    found = {place: first_of(firsts, place) for place in places}
+    return {place: first for place, first in found.items() if first is not None}
+
+
 class Sayings:
     """The control records of both versions during the search for the start.
 
@@ -94,7 +101,7 @@ class Sayings:
                 return found
             usable[side] = found
         firsts = {side: self._firsts(side, usable[side], readable[side]) for side in Side}
-        known = [_known(firsts[side]) for side in Side]
+        known = [known_firsts(firsts[side]) for side in Side]
         if not known[0].keys() & known[1].keys():
             return "the two versions have said what they have consumed, and none of it is of both"
         places = known[0].keys() | known[1].keys()
@@ -179,12 +186,6 @@ def _firsts(said: Sequence[Finished], *, whole: bool) -> dict[InputPartition, in
             if place not in found:
                 found[place] = fact.since.get(place, consumed) if whole or number else consumed
     return found
-
-
-def _known(firsts: Firsts) -> dict[InputPartition, int]:
-    places = {place for of in firsts.values() for place in of}
-    found = {place: first_of(firsts, place) for place in places}
-    return {place: first for place, first in found.items() if first is not None}
 
 
 def _positions(
