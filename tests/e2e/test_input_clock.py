@@ -13,7 +13,7 @@ from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.versions import INPUT, Pair
 from tests.support.waiting import eventually
-from twinstream.spec.decode.headers import InputPosition
+from twinstream.spec.decode.headers import input_header
 
 pytestmark = whole_product()
 
@@ -41,7 +41,7 @@ def test_exactly_the_dropped_row_is_missing_in_a_bag_and_a_late_partner_marks_it
     assert status["frontier"]["candidate"] == {"at": f"{INPUT} 0: 60", "held_back_by": None}
     pair.service.kill()
     pair.service.start()
-    pair.candidate.put({"n": 17}, 1, [InputPosition(INPUT, 0, 17).header])
+    pair.candidate.put({"n": 17}, 1, [input_header(INPUT, 0, 17)])
     pair.candidate.work(40)
     late = eventually(
         lambda: next((each for each in pair.service.divergences() if each["late"] is not None), None),
@@ -55,7 +55,7 @@ def test_exactly_the_dropped_row_is_missing_in_a_bag_and_a_late_partner_marks_it
 def test_a_candidate_that_stands_still_is_no_difference_and_its_part_of_a_batch_neither(pair: Pair) -> None:
     pair.reference.work(50)
     pair.candidate.work(20)
-    pair.candidate.put({"n": 21}, 0, [InputPosition(INPUT, 0, 21).header])
+    pair.candidate.put({"n": 21}, 0, [input_header(INPUT, 0, 21)])
     pair.candidate.flush()
     pair.reference.work(50)
     pair.service.shows(matched=21)

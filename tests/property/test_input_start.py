@@ -21,7 +21,7 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS, Worker
-from twinstream.spec.decode.headers import InputPosition
+from twinstream.spec.decode.headers import input_header
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side
@@ -70,7 +70,7 @@ class Version:
         rows = [(place, n) for place in before for n in range(before[place], self.consumed[place])]
         for place, n in self.rng.sample(rows, len(rows)):
             if (place, n) not in self.lost:
-                header = InputPosition("in", place, n).header
+                header = input_header("in", place, n)
                 record = orjson.dumps({"p": place, "n": n})
                 self.source.append(self.side, self.rng.randrange(OUTPUTS), record, 0, [header])
         written = {TOPICS[self.side]: self.source.ends()[self.side]}

@@ -16,7 +16,7 @@ from twinstream.adapters.memory import MemorySource
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS
-from twinstream.spec.decode.headers import InputPosition, attempt_headers
+from twinstream.spec.decode.headers import attempt_headers, input_header
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
 Outcome = tuple[ComparisonStatus, dict[str, DivergenceReport]]
@@ -128,7 +128,7 @@ def fill(bench: Bench, dropped: frozenset[int], late: Late, number: int) -> None
             rows = list(written)
         for n in rows:
             record = orjson.dumps({"n": n, "t": n})
-            headers = [InputPosition("in", 0, n).header, *attempt_headers(Attempt("q", number, "e", 0, 0))]
+            headers = [input_header("in", 0, n), *attempt_headers(Attempt("q", number, "e", 0, 0))]
             bench.source.append(side, 0, record, number * BATCH * 1000, headers)
         consumed = {"in": {"0": (number + 1) * BATCH}}
         ends = {TOPICS[side]: bench.source.ends()[side]}

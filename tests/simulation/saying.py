@@ -19,7 +19,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.support.saying import control_record
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import Headers, InputPosition, attempt_headers
+from twinstream.spec.decode.headers import Headers, attempt_headers, input_header
 
 SAYS: dict[str, Any] = {
     "reference": {"topic": "r", "version": "1"},
@@ -56,7 +56,7 @@ class Written(NamedTuple):
         if isinstance(self.event, bytes):
             return ()
         attempt = Attempt("q", self.batch, self.execution, 0, 0)
-        return [InputPosition("in", 0, self.event["n"]).header, *attempt_headers(attempt)]
+        return [input_header("in", 0, self.event["n"]), *attempt_headers(attempt)]
 
 
 def written(

@@ -14,7 +14,7 @@ from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.spec.decode.control import ControlRecord
-from twinstream.spec.decode.headers import InputPosition
+from twinstream.spec.decode.headers import input_header
 
 INPUT, PARTITIONS, KEYS = "clicks", 2, 5
 HEAD = """
@@ -42,7 +42,7 @@ class Version:
         """A micro-batch over so many more records of the input."""
         for number in range(self.consumed, self.consumed + rows):
             if number not in drops:
-                header = InputPosition(INPUT, 0, number).header
+                header = input_header(INPUT, 0, number)
                 self.put({"n": number}, number % PARTITIONS, [header])
         self.consumed += rows
         self.say()

@@ -11,7 +11,7 @@ import pytest
 from tests.support.saying import VERSIONS, control_record
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import InputPosition
+from twinstream.spec.decode.headers import input_header
 from twinstream.spec.lint.topics import Topic
 from twinstream.status.comparison import Frontier
 
@@ -35,7 +35,7 @@ class Clocked(Bench):
     def put_out(self, side: Side, *offsets: int) -> None:
         """Events that come from these records of the input."""
         for offset in offsets:
-            headers = [InputPosition("in", 0, offset).header]
+            headers = [input_header("in", 0, offset)]
             self.source.append(side, 0, orjson.dumps({"n": offset}), 0, headers)
 
     def say(

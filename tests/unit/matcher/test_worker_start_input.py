@@ -12,7 +12,7 @@ import pytest
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import InputPosition
+from twinstream.spec.decode.headers import input_header
 from twinstream.spec.lint.topics import Topic
 from twinstream.status.comparison import ComparisonStatus
 
@@ -39,7 +39,7 @@ class Pipelines(Bench):
     def put_out(self, side: Side, *offsets: int, partition: int = 0, at: int = 0) -> None:
         """Rows of records of a partition of the input, written to a partition of the output."""
         for offset in offsets:
-            headers = [InputPosition("in", partition, offset).header]
+            headers = [input_header("in", partition, offset)]
             self.source.append(side, at, orjson.dumps({"n": [partition, offset]}), 0, headers)
 
     def say(

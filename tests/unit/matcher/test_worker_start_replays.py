@@ -9,7 +9,7 @@ from tests.support.retries import attempt
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.headers import InputPosition, attempt_headers
+from twinstream.spec.decode.headers import attempt_headers, input_header
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side
@@ -38,7 +38,7 @@ class Retrying(Bench):
         """Rows of an attempt ``BATCH/EXECUTION/TASK.ATTEMPT``: numbers of records, as texts of barriers."""
         for row in rows:
             value = {"t": "row" if isinstance(row, int) else "end", "n": int(row)}
-            headers = [InputPosition("in", 0, value["n"]).header, *attempt_headers(attempt(marks))]
+            headers = [input_header("in", 0, value["n"]), *attempt_headers(attempt(marks))]
             self.source.append(side, 0, orjson.dumps(value), 0, headers)
 
     def finish(self, side: Side, batch: int, since: int, consumed: int) -> None:

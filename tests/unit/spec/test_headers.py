@@ -15,13 +15,14 @@ from twinstream.spec.decode.headers import (
     InputPosition,
     attempt_headers,
     attempt_of,
+    input_header,
     input_mark,
     input_position,
     kept_mark,
 )
 
 ATTEMPTS = [Attempt("views", 7, "9f2c", 3, 0), Attempt("ö/:", 0, "e", 0, 12)]
-INPUTS = [InputPosition("clicks", 2, 1041), InputPosition("a.b:c", 0, 0)]
+INPUTS = [("clicks", 2, 1041), ("a.b:c", 0, 0)]
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
@@ -31,7 +32,7 @@ def test_an_attempt_is_read_as_it_was_written(attempt: Attempt) -> None:
 
 @pytest.mark.parametrize("position", INPUTS, ids=str)
 def test_an_input_position_is_read_as_it_was_written(position: InputPosition) -> None:
-    mark = input_mark([("other", None), position.header])
+    mark = input_mark([("other", None), input_header(*position)])
     assert mark is not None
     assert input_position(mark) == position
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.errors import DecodeError
@@ -32,21 +31,13 @@ _ATTEMPT = re.compile(rf"(?P<execution>[^/]+)/(?P<task>{_NUMBER})\.(?P<attempt>{
 _INPUT = re.compile(rf"(?P<topic>.+):(?P<partition>{_NUMBER}):(?P<offset>{_NUMBER})")
 
 
-class InputPosition(NamedTuple):
-    """The record of the pipelines' input that a row comes from.
+InputPosition = tuple[str, int, int]
+"""The record of the pipelines' input that a row comes from: its topic, partition and offset."""
 
-    >>> input_position("clicks:2:1041")
-    InputPosition(topic='clicks', partition=2, offset=1041)
-    """
 
-    topic: str
-    partition: int
-    offset: int
-
-    @property
-    def header(self) -> tuple[str, bytes]:
-        """The header that a sink writes with the record."""
-        return INPUT, f"{self.topic}:{self.partition}:{self.offset}".encode()
+def input_header(topic: str, partition: int, offset: int) -> tuple[str, bytes]:
+    """The header with which a sink names the input record that a row comes from."""
+    return INPUT, f"{topic}:{partition}:{offset}".encode()
 
 
 def attempt_headers(attempt: Attempt) -> list[tuple[str, bytes]]:
@@ -95,11 +86,15 @@ def kept_mark(mark: str | None) -> str | None:
 
 
 def input_position(mark: str) -> InputPosition:
-    """The position that such a text names. Raises DecodeError."""
+    """The position that such a text names. Raises DecodeError.
+
+    >>> input_position("clicks:2:1041")
+    ('clicks', 2, 1041)
+    """
     found = _INPUT.fullmatch(mark)
     if found is None:
         raise DecodeError(f"its header {INPUT} is not TOPIC:PARTITION:OFFSET ({trait(mark)})")
-    return InputPosition(found["topic"], int(found["partition"]), int(found["offset"]))
+    return found["topic"], int(found["partition"]), int(found["offset"])
 
 
 def _value(headers: Headers, name: str) -> bytes | None:
