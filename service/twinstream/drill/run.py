@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -81,32 +81,6 @@ class Options:
         return awaited + (TIMEOUT if self.prometheus is None else SCRAPES + HELD[expectation])
 
 
-@dataclass
-class DrillReport:
-    """The result of a drill: `alarm`, `no alarm`, or `undecided` if it could not be run."""
-
-    names: Names
-    told: dict[str, Any] = field(default_factory=dict)
-    seen: list[SeenSignal] = field(default_factory=list)
-    awaited: Sequence[str] = ()
-    not_exercised: list[str] = field(default_factory=list)
-    result: str = "undecided"
-    reason: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as ``drill --json`` prints it."""
-        return {
-            "result": self.result,
-            "reason": self.reason,
-            "comparison": self.names.live,
-            "drill": self.names.comparison,
-            **self.told,
-            "steps": [one._asdict() for one in self.seen],
-            "missing": list(self.awaited),
-            "not_exercised": self.not_exercised,
-        }
-
-
 # -- the drill ---------------------------------------------------------------------------------------------
 
 
@@ -118,17 +92,27 @@ class Drill:
     ) -> None:
         self._spec, self._settings, self._own, self._options = spec, settings, own, options
         self._tell = tell
-        self.report = DrillReport(Names(spec.name, secrets.token_hex(4)))
-        self._alarm = Alarm(self.report.names, options.prometheus, options.alertmanager, page=options.page)
+        self._names = names = Names(spec.name, secrets.token_hex(4))
+        self._alarm = Alarm(names, options.prometheus, options.alertmanager, page=options.page)
+        self._report: dict[str, Any] = {
+            "result": "undecided", "reason": "", "comparison": names.live, "drill": names.comparison,
+        }  # fmt: skip
+        self._seen: list[SeenSignal] = []
+        self._missing: list[str] = []
         self._limit = 0.0
 
-    def run(self) -> DrillReport:
-        """Run it. Raises SettingsError if that is impossible, SourceError and StoreError."""
-        names, options = self.report.names, self._options
+    def run(self) -> dict[str, Any]:
+        """Run it; returns the report as ``drill --json`` prints it.
+
+        Its `result` is `alarm`, `no alarm`, or `undecided` if the copies were not well before.
+
+        Raises SettingsError if it is impossible, SourceError and StoreError.
+        """
+        names, options = self._names, self._options
         stretch, partitions = _read_stretch(self._spec, self._settings, options.records)
         planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
         expectation = shadow.expected(self._spec, planted)
-        self.report.not_exercised += [*self._alarm.check(expectation), *shadow.left_out(self._spec)]
+        not_exercised = [*self._alarm.check(expectation), *shadow.left_out(self._spec)]
         self._limit = options.bounded(expectation, shadow.awaited(self._spec, planted)).total_seconds()
         copies = shadow.dated(self._spec, planted, int(time.time() * 1000))
         served = shadow.shadow_of(self._spec, names, min(planted.before))
@@ -147,18 +131,19 @@ class Drill:
                 about = planted.about(self._spec)
                 wanted = WantedSignal(expectation, events, about, planted.closed, *self._alarm.asked)
                 self._watch(service, topics, wanted, tail)
-        return self.report
+        steps = [one._asdict() for one in self._seen]
+        return {**self._report, "steps": steps, "missing": self._missing, "not_exercised": not_exercised}
 
     # -- beforehand ----------------------------------------------------------------------------------------
 
     def _describe(
         self, stretch: CopiedStretch, planted: PlantedDifference, expectation: ExpectedSign
     ) -> None:
-        origin, alone, names = planted.origin, stretch.alone, self.report.names
+        origin, alone, names = planted.origin, stretch.alone, self._names
         topic = (self._spec.candidate if alone is None else self._spec.reference).topic
         place = {"partition": origin.partition, "offset": origin.offset}
         copied = {"reference": len(stretch.pair.reference), "candidate": len(stretch.pair.candidate)}
-        self.report.told.update(
+        self._report.update(
             kind=planted.kind,
             expected=expectation,
             copied={**copied, "both": alone is None, "reason": alone},
@@ -179,7 +164,7 @@ class Drill:
 
     def _prepare(self, stack: ExitStack, partitions: tuple[int, int], copies: CopiedPair) -> DrillTopics:
         """Create the topics; everything that the drill makes is removed when the stack is left."""
-        names, own = self.report.names, self._own
+        names, own = self._names, self._own
         topics = DrillTopics(own.brokers, own.kafka)
         keys = stack.enter_context(closing(DrillKeys(own.redis)))
         keys.begin(names.comparison, int(self._limit + BEFORE_SECONDS + SPARE_SECONDS))
@@ -190,7 +175,7 @@ class Drill:
 
     def _clean(self, topics: DrillTopics, keys: DrillKeys) -> None:
         """Remove everything that was made; whatever remains is named."""
-        names = self.report.names
+        names = self._names
         left = topics.remove(names.topics, names.groups(self._own.shards))
         try:
             keys.remove(names.comparison)
@@ -198,12 +183,12 @@ class Drill:
             left.append(f"keys of {names.comparison} ({error})")
         for one in left:
             self._tell("left over", f"{one}; `twinstream drill --sweep` removes it")
-        self.report.told["left_over"] = left
+        self._report["left_over"] = left
 
     def _hold_back(self) -> None:
         silence = self._alarm.silence()
         if silence is not None:
-            self.report.told["silence"] = silence
+            self._report["silence"] = silence
             self._tell("silence", f"{silence} holds alerts of the drill back; it ends by itself")
 
     # -- watching ------------------------------------------------------------------------------------------
@@ -224,11 +209,11 @@ class Drill:
             wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
             if wrong or (not all_read and waited > BEFORE_SECONDS):
                 why = look.status["reason"]
-                self.report.reason = f"nothing was planted, since the copies were not well before: {why}"
+                self._report["reason"] = f"nothing was planted, since the copies were not well before: {why}"
                 return False
             if settled:
                 said = {"verdict": verdict, "gate": gate["answer"], "reason": gate["reason"]}
-                self.report.told["before"] = said
+                self._report["before"] = said
                 why = "" if gate["pass"] else f": {gate['reason']}"
                 self._tell("before", f"{all_read}; {verdict}, the gate says {gate['answer']}{why}")
                 return True
@@ -239,7 +224,7 @@ class Drill:
     ) -> None:
         """Write the difference and what follows it, and see what comes of it."""
         at = topics.write(tail.first, tail.mark)
-        self._tell("planted", str(self.report.told["planted"]["text"]))
+        self._tell("planted", str(self._report["planted"]["text"]))
         course = AlarmPath(signals.signals(wanted))
         deadline, waits = at + self._limit, bool(tail.rest)
         wrong, look = None, None
@@ -252,9 +237,9 @@ class Drill:
             for seen in course.look(round(time.monotonic() - at, 3), look):
                 self._tell(f"+{seen.seconds:.2f} s", f"{seen.name}: {seen.text}")
             time.sleep(POLL_SECONDS if course.awaited else 0)
-        self.report.seen, self.report.awaited = course.seen, course.awaited
-        self.report.result = "no alarm" if wrong is not None or course.awaited else "alarm"
-        self.report.reason = wrong or self._outcome(course, look)
+        self._seen, self._missing = course.seen, course.awaited
+        self._report["result"] = "no alarm" if wrong is not None or course.awaited else "alarm"
+        self._report["reason"] = wrong or self._outcome(course, look)
 
     def _outcome(self, course: AlarmPath, last: SignalState | None) -> str:
         """What came of the drill, if nothing came that must not."""

@@ -105,13 +105,13 @@ def _hold(spec: Spec, settings: Settings, own: Settings, asked: dict[str, Any], 
 
     report = Drill(spec, settings, own, Options(**asked), _quiet if as_json else _tell).run()
     if as_json:
-        print_json(report.to_dict())
+        print_json(report)
     else:
-        for one in report.not_exercised:
+        for one in report["not_exercised"]:
             _tell("not shown", one)
-        result = (report.result.upper(), f"bold {COLOUR[report.result]}")
-        print_rich(Text.assemble(result, f" {report.reason}"))
-    return EXIT_OF_RESULT[report.result]
+        result = (report["result"].upper(), f"bold {COLOUR[report['result']]}")
+        print_rich(Text.assemble(result, f" {report['reason']}"))
+    return EXIT_OF_RESULT[report["result"]]
 
 
 def _check(asked: dict[str, Any], bind: str | None, own: Settings) -> None:
