@@ -23,7 +23,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import digest, loads
+from twinstream.spec.load import loads
 
 LEFT, RIGHT = Side.LEFT, Side.RIGHT
 
@@ -133,7 +133,7 @@ class Driver:
 
     def explainer(self, show: Mask = EVERYTHING) -> Explainer:
         """What tells divergences: with these values shown, or all of them."""
-        return Explainer(self.spec, digest(self.spec), self.codec, show)
+        return Explainer(self.spec, self.codec, show)
 
     def reports(self, show: Mask = EVERYTHING) -> list[dict[str, Any]]:
         """The divergences of closed scopes so far, as they are told."""

@@ -25,21 +25,19 @@ from twinstream.spec.codec.reduction import differences
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, path_text, read
 from twinstream.spec.lint.relations import scope_fields
+from twinstream.spec.load import digest
 
 __all__ = ["NAMES", "Explainer"]
-
-
-MANY = 10_000
 
 
 class Explainer:
     """Turns divergences of one comparison into reports. `show` decides which values may be shown."""
 
-    at_once = MANY
+    at_once = 10_000
     """How many divergences can reasonably have their events at hand at once."""
 
-    def __init__(self, spec: Spec, digest: str, codec: Codec, show: Mask) -> None:
-        self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
+    def __init__(self, spec: Spec, codec: Codec, show: Mask) -> None:
+        self._spec, self._digest, self._codec, self._show = spec, digest(spec), codec, show
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
         self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
         self._sight = Sight(self._value, self._order_fields, self._seen_fields)

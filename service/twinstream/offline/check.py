@@ -129,7 +129,7 @@ class Check:
         comparison = self.comparison
         self._sorted = found = self._sort()
         verdict, reason = self._verdict(allow_empty, evidence)
-        explainer = Explainer(self._spec, digest(self._spec), self._codec, EVERYTHING)
+        explainer = Explainer(self._spec, self._codec, EVERYTHING)
         kinds = [divergence.finding.kind for divergence in found.counted]
         answer = {
             "verdict": verdict.value,

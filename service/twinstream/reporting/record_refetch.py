@@ -25,7 +25,6 @@ from twinstream.ports import Clock, Recall
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import digest
 
 FEW, MANY = 20, 1_000
 """Differences whose events are read at once, at first and at most: more if all came in time."""
@@ -47,14 +46,14 @@ def explainer_of(spec: Spec, codec: Codec, mask: Mask, recall: Recall, clock: Cl
     """The explainer for a matcher: one that reads records again, if its codec holds tokens."""
     if isinstance(codec, KeptCodec):
         return RecallingExplainer(spec, codec, mask, recall, clock)
-    return Explainer(spec, digest(spec), codec, mask)
+    return Explainer(spec, codec, mask)
 
 
 class RecallingExplainer(Explainer):
     """An explainer for events that hold tokens. It reads with `recall`, and limits the time by `clock`."""
 
     def __init__(self, spec: Spec, codec: KeptCodec, mask: Mask, recall: Recall, clock: Clock) -> None:
-        super().__init__(spec, digest(spec), codec, mask)
+        super().__init__(spec, codec, mask)
         self._kept, self._recall, self._clock = codec, recall, clock
         self._read: dict[Place, bytes] = {}
         self._told: OrderedDict[Any, dict[str, Any]] = OrderedDict()
