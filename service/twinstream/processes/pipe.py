@@ -13,18 +13,10 @@ import os
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
+from typing import get_args
 
 from twinstream.status.common import Frozen
-from twinstream.status.comparison import (
-    ComparisonStatus,
-    DivergenceReport,
-    Publication,
-    Reset,
-    Resumed,
-    ShardStatus,
-    UnmatchedSample,
-    Withdrawn,
-)
+from twinstream.status.comparison import Publication
 
 STOP_WORD = b"stop"
 LENGTH_BYTES = 4
@@ -39,13 +31,7 @@ class Failure(Frozen):
 
 
 Message = Publication | Failure
-_MESSAGES: dict[str, type[Message]] = {
-    message.__name__: message
-    for message in (
-        *(ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Reset, UnmatchedSample),
-        Failure,
-    )
-}
+_MESSAGES: dict[str, type[Message]] = {message.__name__: message for message in get_args(Message)}
 
 
 class Inbox:
