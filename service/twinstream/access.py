@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, Protocol
@@ -78,20 +78,17 @@ class Tokens:
 def read_tokens(text: str, file: str) -> Tokens:
     """The tokens in a file's text. Raises SettingsError with file and line, and never with a token."""
     holders: dict[bytes, Holder] = {}
-    for number, line in _lines(text):
-        digest, holder = _entry(line.split(), f"token file {file}:{number}")
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        digest, holder = _entry(words, f"token file {file}:{number}")
         if digest in holders:
             raise SettingsError(
                 f"token file {file}:{number}: this token is that of {holders[digest].name}: give each its own"
             )
         holders[digest] = holder
     return Tokens(list(holders.items()))
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line
 
 
 def _entry(words: Sequence[str], place: str) -> tuple[bytes, Holder]:
