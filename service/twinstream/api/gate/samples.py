@@ -50,9 +50,8 @@ class Samples:
     """
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._ring: deque[Sample] = deque(maxlen=kept)
+        self._ring: deque[tuple[float, Sample]] = deque(maxlen=kept)
         self._marks: deque[_Mark] = deque()
-        self._taken: deque[float] = deque(maxlen=kept)
         self._last = float("-inf")
         self._run: datetime | None = None
 
@@ -77,18 +76,16 @@ class Samples:
             matched=status.matched,
             wait_seconds=self._waits(status.match_latency),
         )
-        self._ring.append(sample)
-        self._taken.append(now)
+        self._ring.append((now, sample))
         return sample
 
     def items(self) -> list[Sample]:
         """All kept samples, oldest first."""
-        return list(self._ring)
+        return [sample for _, sample in self._ring]
 
     def latest(self, seconds: float) -> list[Sample]:
         """The samples of the last so many seconds, oldest first."""
-        first = len(self._ring) - sum(self._last - taken <= seconds for taken in self._taken)
-        return list(self._ring)[first:]
+        return [sample for taken, sample in self._ring if self._last - taken <= seconds]
 
     def _rates(self, status: ComparisonStatus, now: float) -> Sides[float | None]:
         marks = self._marks
