@@ -70,9 +70,7 @@ class Samples:
             at=status.updated_at,
             events_per_second=self._rates(status, now),
             unmatched=status.unmatched,
-            lag=Sides[int | None](
-                reference=total_lag(status.progress.reference), candidate=total_lag(status.progress.candidate)
-            ),
+            lag=Sides[int | None](**{side: total_lag(partitions) for side, partitions in status.progress}),
             matched=status.matched,
             wait_seconds=self._waits(status.match_latency),
         )

@@ -24,7 +24,6 @@ from twinstream.status.common import Frozen, Sides
 from twinstream.status.comparison import (
     ComparisonStatus,
     Ended,
-    PartitionProgress,
     Reset,
     ResetRefused,
     ResetRequest,
@@ -121,19 +120,16 @@ def _who(holder: str, named: str | None) -> str | None:
 
 def _stands(status: ComparisonStatus) -> Ended:
     """The state of a comparison, as all of its matchers together show it."""
-
-    def read(side: list[PartitionProgress]) -> dict[str, int]:
-        return {str(one.partition): one.position for one in side}
-
+    positions = {
+        side: {str(one.partition): one.position for one in partitions} for side, partitions in status.progress
+    }
     return Ended(
         verdict=status.verdict,
         since=status.since,
         started_at=status.started_at,
         matched=status.matched,
         divergences=status.divergences.total,
-        positions=Sides[dict[str, int]](
-            reference=read(status.progress.reference), candidate=read(status.progress.candidate)
-        ),
+        positions=Sides[dict[str, int]](**positions),
     )
 
 

@@ -98,8 +98,8 @@ class _Book:
         }
         self._progress = {
             (side, progress.partition): progress
-            for side in ("reference", "candidate")
-            for progress in getattr(told.status.progress, side)
+            for side, partitions in told.status.progress
+            for progress in partitions
         }
 
     def outcome(self, found: AnyDivergence) -> TrialOutcome:
@@ -145,8 +145,4 @@ def _doubts(told: ComparisonFacts) -> Iterator[str]:
 
 def _places(found: AnyDivergence) -> list[ReportedAt]:
     """The positions of its events."""
-    one, other = found.positions.reference, found.positions.candidate
-    places: list[ReportedAt] = [] if one is None else [("reference", one.partition, one.offset)]
-    if other is not None:
-        places.append(("candidate", other.partition, other.offset))
-    return places
+    return [(side, place.partition, place.offset) for side, place in found.positions if place is not None]
