@@ -1,12 +1,14 @@
-"""`twinstream divergences` as a user runs it, on a running service; and the version."""
+"""`twinstream divergences` and `explain` as a user runs them, on a service and on an answer; the version."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.support.commands import said
 from tests.support.server import Served
 from tests.support.statuses import NAME, divergence
+from twinstream.testing import check
 
 FOUND = 600
 """More than the service gives at once."""
@@ -40,6 +42,33 @@ def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(se
     assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
     out = said("explain", "known", "--service", service.url)
     assert out.splitlines()[0].endswith("explained by PRICE-17")
+
+
+def test_a_divergence_of_a_service_is_explained_by_the_comparison_that_has_it(service: Served) -> None:
+    service.publish(divergence("d-1"))
+    asked = ("explain", "d-1", "--service", service.url)
+    for more in ((), ("--comparison", NAME)):
+        assert "id d-1" in said(*asked, *more).splitlines()[0]
+    assert json.loads(said(*asked, "--json"))["comparison"] == NAME
+
+
+def test_divergences_of_an_answer_are_explained_all_or_one_by_the_beginning_of_its_id(
+    tmp_path: Path,
+) -> None:
+    """Both taxis have swapped their rides."""
+    rides = [{"taxi": taxi, "ride": ride} for taxi, ride in ((7, "a"), (9, "b"), (7, "c"), (9, "d"))]
+    found = check({"order": {"per_key": ["taxi"]}}, rides, rides[2:] + rides[:2]).to_dict()
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps(found, indent=2))
+    out = said("explain", "--from", answer)
+    assert out.count("reordered · taxi ") == 2
+    assert out.count("╳") == 2
+    assert "whose events must keep their order" in out
+    assert not out.startswith("\n")
+    one, other = (example["id"] for example in found["examples"])
+    out = said("explain", one[:8], "--from", "-", stdin=answer.read_bytes())
+    assert out.startswith(f"reordered · taxi 7 · id {one}\n")
+    assert json.loads(said("explain", other, "--from", answer, "--json"))["scope"] == {"taxi": 9}
 
 
 def test_the_version_is_told_to_programs_too() -> None:
