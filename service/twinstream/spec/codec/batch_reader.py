@@ -25,18 +25,13 @@ from msgspec import UNSET
 
 from twinstream.core.canonical import DEPTH_LIMIT
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.layout import (
-    BY_CONTENT,
-    BY_ROUTE,
-    TELLING,
-    Kinds,
-    PlacedKind,
-    ignored_members,
-)
+from twinstream.spec.codec.layout import BY_CONTENT, BY_ROUTE, TELLING, Kinds, PlacedKind
 from twinstream.spec.codec.record_reader import IGNORED, Way
 from twinstream.spec.codec.structs import Shape
 from twinstream.spec.decode.formats.jsontext import SHORT
+from twinstream.spec.file.equality import SpecEquality
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import parse_path
 
 FEW = 4
 """Smaller batches are read one by one, which costs as much."""
@@ -55,10 +50,12 @@ Forms = list[Any]
 
 
 def columns_of(spec: Spec, kinds: Kinds, way: Way) -> BatchReader | None:
-    """The reader of batches for a spec; None if equality does more than leave members out."""
-    dropped = [] if way.reduce is None else ignored_members(spec.equality)
+    """The reader of batches for a spec; None if equality does more than leave out members at the top."""
+    dropped = [parse_path(field) for field in spec.equality.ignore]
+    if spec.equality != SpecEquality(ignore=spec.equality.ignore) or any(len(path) > 1 for path in dropped):
+        return None
     ordering = {spec.path_of(field)[0] for field in spec.order_fields}
-    return None if dropped is None else BatchReader(kinds, ordering, dropped, way)
+    return BatchReader(kinds, ordering, [path[0] for path in dropped], way)
 
 
 class BatchReader:

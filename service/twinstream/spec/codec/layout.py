@@ -11,16 +11,12 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from twinstream.errors import DecodeError
-from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
-from twinstream.spec.file.paths import parse_path
 from twinstream.spec.file.values import listed
 
 Route = Callable[[str, Any, bytes], Hashable]
 TELLING = frozenset((str, int, type(None)))
 """The types of a member that decides the kind; null, like an absent member, gives the kind that fits all."""
-KEYS = frozenset((str, int))
-"""The types of keys that are their own lane; booleans, numbers with a point and others are not."""
 BY_CONTENT, BY_ROUTE = object(), object()
 """Stand for the lane of a form: its content; the lane that the order gives to the event."""
 
@@ -111,10 +107,3 @@ def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...
         return ()
     values = lane if type(lane) is tuple else (lane,)
     return tuple(map(members.__getitem__, values)) if members.keys() >= set(values) else ()
-
-
-def ignored_members(equality: Equality) -> list[str] | None:
-    """The members at the top that are not compared, None if equality says more than that."""
-    paths = [parse_path(field) for field in equality.ignore]
-    only = equality == SpecEquality(ignore=equality.ignore)
-    return [path[0] for path in paths] if only and all(len(path) == 1 for path in paths) else None

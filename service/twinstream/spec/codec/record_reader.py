@@ -19,7 +19,7 @@ import orjson
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.layout import BY_CONTENT, BY_ROUTE, KEYS, TELLING, Kinds, PlacedKind, Route
+from twinstream.spec.codec.layout import BY_CONTENT, BY_ROUTE, TELLING, Kinds, PlacedKind, Route
 from twinstream.spec.codec.reduction import Change
 from twinstream.spec.decode.formats.jsontext import SHORT, lossless
 
@@ -41,6 +41,8 @@ Twins = dict[bytes, Any]
 """Forms by their record; typed Any, since a plain tuple stands for a form."""
 
 _loads, _dumps = orjson.loads, orjson.dumps
+_KEYS = frozenset((str, int))
+"""The types of keys that are their own lane; booleans, numbers with a point and others are not."""
 _DECLINE = (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError, DecodeError)
 
 
@@ -81,7 +83,7 @@ def reader_of(  # noqa: C901 - the hot loop
             kind, key, lane = alone or kind_of(value)
             if key:
                 lane = value[key]
-                if type(lane) not in KEYS:
+                if type(lane) not in _KEYS:
                     return exactly(record)
             elif lane is BY_CONTENT:
                 lane = content

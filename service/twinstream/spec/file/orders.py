@@ -297,9 +297,8 @@ def _hint(near: str | None) -> str:
 def _tag(value: Any) -> str:
     if isinstance(value, str):
         return TAG + "word"
-    if isinstance(value, dict):
-        return TAG + next(form for form in _FORMS if form in value)
-    return TAG + next(form for form, model in _FORMS.items() if isinstance(value, model))
+    keys = value if isinstance(value, dict) else type(value).model_fields
+    return TAG + next(form for form in _FORMS if form in keys)
 
 
 Order = TypeAliasType(
