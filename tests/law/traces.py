@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.law.declarations import BARRIER, Declaration, Draw
-from tests.support.orders import dependent
+from tests.support.orders import commute
 from twinstream.core.arrivals.attempts import Attempt
 
 Event = dict[str, Any]
@@ -51,7 +51,7 @@ def trace(draw: Draw, declaration: Declaration) -> Trace:
     rng, maker = draw.rng, _Maker(draw, declaration)
     reference = [maker.event() for _ in range(_length(rng))]
     candidate = [dict(event) for event in reference]
-    _commute(rng, declaration, candidate)
+    commute(rng, declaration.order, candidate, rounds=rng.choice([0, 1, 5]), chance=0.5)
     candidate = [maker.again(event) for event in candidate]
     for _ in range(rng.choice([0, 0, 1, 1, 1, 2, 2, 3, 4, 6])):
         rng.choice(FAULTS)(maker, candidate)
@@ -180,15 +180,6 @@ class _Maker:
             change(self, wrote)
         execution, attempt = rng.choice([("last", 0), ("first", 0)])
         return [(event, Attempt("q", number, execution, 0, attempt)) for event in wrote]
-
-
-def _commute(rng: random.Random, declaration: Declaration, events: list[Event]) -> None:
-    """Swap neighbours that the order lets swap."""
-    for _ in range(rng.choice([0, 1, 5])):
-        for place in range(len(events) - 1):
-            one, other = events[place : place + 2]
-            if rng.random() < 0.5 and not dependent(declaration.order, one, other):
-                events[place : place + 2] = [other, one]
 
 
 # -- faults --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.oracle import equivalent, lcs_length
-from tests.support.orders import KINDS, Event, Order, dependent, orders, spec_of
+from tests.support.orders import KINDS, Event, Order, commute, dependent, orders, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
 from tests.support.worlds import World, world, worlds
 from twinstream.core.events import Side
@@ -203,7 +203,7 @@ def streams_of(plan: Plan) -> Streams:
         place = GAP // 2 + GAP * at + random.randrange(10)
         if named := plant(random, plan, candidate, place, fault):
             planted.append((fault, named))
-    shuffle(random, plan.order, candidate)
+    commute(random, plan.order, candidate, rounds=2, chance=0.4)
     return Streams(reference, candidate, planted)
 
 
@@ -246,15 +246,6 @@ def move(random: Random, order: Order, stream: list[Event], place: int) -> set[i
     last = random.choice(crossed[:4])
     stream.insert(last, stream.pop(place))
     return {here["v"], stream[last - 1]["v"]} if last == crossed[0] else {here["v"]}
-
-
-def shuffle(random: Random, order: Order, stream: list[Event]) -> None:
-    """Let adjacent independent events change places."""
-    for _ in range(2):
-        for place in range(len(stream) - 1):
-            pair = stream[place : place + 2]
-            if random.random() < 0.4 and not dependent(order, *pair):
-                stream[place : place + 2] = reversed(pair)
 
 
 def compare(plan: Plan, streams: Streams) -> Driver:

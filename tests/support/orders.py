@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -53,6 +54,15 @@ def dependent(order: Order, a: Event, b: Event) -> bool:
         case {"dependent": rules}:
             return any(_holds(rule, a, b) or _holds(rule, b, a) for rule in rules)
     raise ValueError(f"{order!r} is no order")
+
+
+def commute(random: Random, order: Order, stream: list[Event], rounds: int, chance: float) -> None:
+    """Let adjacent independent events change places, in each round with this chance."""
+    for _ in range(rounds):
+        for place in range(len(stream) - 1):
+            one, other = stream[place : place + 2]
+            if random.random() < chance and not dependent(order, one, other):
+                stream[place : place + 2] = [other, one]
 
 
 def _listed(kinds: str | list[str]) -> list[str]:
