@@ -6,7 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import yaml
@@ -268,30 +268,25 @@ def _with_fewer_pairs(found: Break) -> Break:
 def _events(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
     """The case with one style, and with one value of a field that may not matter."""
     sides = found.case.trace
-    yield from _unlike(found, Trace(*(tuple(row._replace(style=0) for row in side) for side in sides)))
-    for name in ("noise", "m", "ts", "k", "id"):
-        trace = (tuple(_set(row, name) for row in side) for side in sides)
-        yield from _unlike(found, Trace(*trace))
+    for name in ("style", "noise", "m", "ts", "k", "id"):
+        alike = Trace(*(tuple(_without(row, name) for row in side) for side in sides))
+        if alike != sides:
+            yield found.case._replace(trace=alike), found.plans
 
 
-def _set(row: Row, name: str) -> Row:
+def _without(row: Row, name: str) -> Row:
+    if name == "style":
+        return row._replace(style=0)
     return row._replace(event={**row.event, name: 0}) if name in row.event else row
-
-
-def _unlike(found: Break, trace: Trace) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
-    if trace != found.case.trace:
-        yield found.case._replace(trace=trace), found.plans
 
 
 def _plans(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
     """The case under simpler plans."""
-    plain = {"batch": 1, "restarts": 0.0, "reviews": 1, "surveys": False, "ends_early": False, "seed": 0}
     for place, plan in enumerate(found.plans):
-        for name, value in plain.items():
+        for name, value in vars(PLAIN).items():
             if getattr(plan, name) != value:
-                chosen = [*found.plans]
-                chosen[place] = Plan(**{**vars(plan), name: value})
-                yield found.case, tuple(chosen)
+                simpler = replace(plan, **{name: value})
+                yield found.case, (*found.plans[:place], simpler, *found.plans[place + 1 :])
 
 
 # -- telling -------------------------------------------------------------------------------------------------
