@@ -52,13 +52,14 @@ def names(driver: Driver, *, copies: str = "duplicate") -> list[tuple[str, int, 
 
 def outcome(driver: Driver, *, copies: str = "duplicate") -> dict[str, Any]:
     comparison = driver.comparison
+    held = driver.waiting if comparison.halted else driver.held
     return {
         "diverged": comparison.diverged,
         "holes": comparison.holes,
         "matched": comparison.matched,
         "matched_by_kind": dict(comparison.ledger.matched_by_kind),
         "accounts": comparison.accounts,
-        "held": [driver.held(side) for side in Side],
+        "held": list(map(held, Side)),
         "findings": names(driver, copies=copies),
         "survey": comparison.survey((True, True)),
         "verified": [comparison.verified_up_to(side, {0: driver.offsets[side]}) for side in Side],
