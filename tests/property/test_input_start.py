@@ -1,4 +1,4 @@
-"""However two versions began, and whoever restarts: only what both have consumed is compared, and all of it.
+"""However two versions began: only what both have consumed is compared, and all of it.
 
 The start is held against its definition: by partition of the input the larger of the first offsets that the
 versions have consumed, where control records tell these; else it is not later than the ends of first batches.
@@ -130,11 +130,11 @@ STEPS = 16
 """So many rounds read everything that the world has, and look at it twice."""
 
 
-def run(bench: Bench, rounds: Iterator[None], crash: random.Random | None) -> ComparisonStatus:
-    """Let a worker work beside the world and behind its end, with crashes if there are to be any."""
+def run(bench: Bench, rounds: Iterator[None]) -> ComparisonStatus:
+    """Let a worker work beside the world and behind its end."""
     worker: Worker | None = None
     for _ in chain(rounds, repeat(None, STEPS)):
-        if worker is None or (crash is not None and crash.random() < 0.2):
+        if worker is None:
             bench.storage.lease = None
             worker = bench.worker()
             worker = worker if worker.start() else None
@@ -147,11 +147,6 @@ def run(bench: Bench, rounds: Iterator[None], crash: random.Random | None) -> Co
     return bench.status()
 
 
-def outcome(world: World, crash: random.Random | None) -> tuple[Bench, ComparisonStatus]:
-    bench = Bench(spec=SPEC, source=world.source)
-    return bench, run(bench, world.steps(), crash)
-
-
 seeds = st.integers(0, 2**32)
 
 
@@ -159,7 +154,8 @@ seeds = st.integers(0, 2**32)
 @given(seeds, st.booleans(), st.booleans())
 def test_exactly_what_both_have_consumed_is_compared(seed: int, tells: bool, losing: bool) -> None:
     world = World(seed, tells, losing)
-    bench, status = outcome(world, None)
+    bench = Bench(spec=SPEC, source=world.source)
+    status = run(bench, world.steps())
     cut = world.cut()
     behind = {(place, n) for place, first in cut.items() for n in range(first, LENGTH)}
     lost = world.versions[RIGHT].lost & behind
@@ -183,6 +179,6 @@ def test_whatever_retention_has_taken_nothing_is_found_that_is_not_there(
         for partition, end in world.source.ends()[side].items():
             world.source.retain(side, partition, min(count, end))
     bench = Bench(spec=SPEC, source=world.source)
-    status = run(bench, rest, None)
+    status = run(bench, rest)
     assert status.hole_count == 0, status.holes
     assert world.found(bench) <= {(p, n) for p, n in world.versions[RIGHT].lost if n >= world.cut()[p]}
