@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.oracle import lcs_length
 from twinstream.core.diagnosis.resync import Lengths, Resync
 
 LETTERS = st.text("abcd", max_size=24)
@@ -18,13 +19,8 @@ def meeting(left: str, right: str) -> Resync:
 
 
 def differences(left: str, right: str) -> int:
-    """The fewest letters of both without a partner, by the textbook's table."""
-    row = list(range(len(right) + 1))
-    for i, x in enumerate(left):
-        above, row = row, [i + 1]
-        for j, y in enumerate(right):
-            row.append(above[j] if x == y else 1 + min(above[j + 1], row[j]))
-    return row[-1]
+    """The fewest letters of both without a partner."""
+    return len(left) + len(right) - 2 * lcs_length(left, right)
 
 
 def fewest(left: str, right: str) -> int | None:
