@@ -18,7 +18,7 @@ from twinstream.calibration.fields import Noise
 from twinstream.calibration.ordering import OrderData
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Order
-from twinstream.spec.file.paths import holds, overlap, parse_path
+from twinstream.spec.file.paths import Path, holds, overlap, parse_path
 from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import in_sequence
 from twinstream.spec.load import loads
@@ -31,7 +31,7 @@ class Proposal:
     `loosens`: it makes more runs equal; other proposals only name the identity of events, or separate kinds.
     """
 
-    at: tuple[str, ...]
+    at: Path
     field: str | None
     value: Any
     evidence: str
@@ -199,7 +199,7 @@ def _for_field(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
     return Proposal((*_equality(noise), noise.how), noise.field, None, evidence, hides)
 
 
-def _equality(noise: Noise) -> tuple[str, ...]:
+def _equality(noise: Noise) -> Path:
     return ("equality",) if noise.kind is None else ("equality", "per_kind", noise.kind)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from twinstream.calibration.proposals import Proposal, plain
 from twinstream.calibration.search import Calibration
 from twinstream.explain.picture import printable, value_text
+from twinstream.spec.file.paths import Path, holds
 from twinstream.spec.file.source import dump
 
 WIDTH = 100
@@ -22,20 +23,16 @@ SHOWN = 3
 
 def file_text(found: Calibration) -> str:
     """The proposed file: YAML with the same meaning as its draft."""
-    head = [
-        "Proposed by `twinstream calibrate` from two runs of one version.",
-        found.reason,
-    ]
+    head = ["Proposed by `twinstream calibrate` from two runs of one version.", found.reason]
     if found.named_by:
         head.append(f"Events were paired by {', '.join(found.named_by)}.")
     lines = [line for sentence in head for line in _comment(sentence, "")]
-    return "\n".join([*lines, *_mapping(found.draft.data, (), found.draft.proposals, "")]) + "\n"
+    return "\n".join([*lines, *_mapping(found.draft.data, (), found.draft.proposals)]) + "\n"
 
 
-def _mapping(
-    data: Mapping[str, Any], at: tuple[str, ...], proposals: Sequence[Proposal], indent: str
-) -> Iterator[str]:
+def _mapping(data: Mapping[str, Any], at: Path, proposals: Sequence[Proposal]) -> Iterator[str]:
     """The lines of a mapping; a value with a proposal inside is written out, others on one line each."""
+    indent = "  " * len(at)
     for key, value in data.items():
         here = (*at, key)
         for proposal in proposals:
@@ -43,13 +40,13 @@ def _mapping(
                 yield from _proposal(proposal, indent)
         if isinstance(value, Mapping) and (_inside(here, proposals) or any(map(_nested, value.values()))):
             yield f"{indent}{dump(key)}:"
-            yield from _mapping(value, here, proposals, indent + "  ")
+            yield from _mapping(value, here, proposals)
         else:
             yield f"{indent}{dump(key)}: {dump(value)}"
 
 
-def _inside(at: tuple[str, ...], proposals: Sequence[Proposal]) -> bool:
-    return any(proposal.at[: len(at)] == at and proposal.at != at for proposal in proposals)
+def _inside(at: Path, proposals: Sequence[Proposal]) -> bool:
+    return any(holds(at, proposal.at) and proposal.at != at for proposal in proposals)
 
 
 def _nested(value: Any) -> bool:
