@@ -116,9 +116,8 @@ class Edges:
         if self.sharp:
             return Sorted(found)
         sorts: dict[EdgePlace, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
-        until = self._until(Side.LEFT), self._until(Side.RIGHT)
         for divergence in found:
-            sorts[self._judge(divergence, rules, until)].append(divergence)
+            sorts[self._judge(divergence, rules)].append(divergence)
         return Sorted(*sorts.values())
 
     def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
@@ -133,14 +132,14 @@ class Edges:
             return inf
         return self.sides[side.other].reached_ms - self.stretch.slack_ms
 
-    def _judge(self, divergence: Divergence, rules: Rules, until: tuple[float, float]) -> EdgePlace:
+    def _judge(self, divergence: Divergence, rules: Rules) -> EdgePlace:
         finding = divergence.finding
         events = [(side, event) for side, event in finding.events if event is not None]
         if all(self._of(side, event) == "beside" for side, event in events):
             return "beside"
 
         def proves(side: Side, event: Event) -> bool:
-            decided = self._of(side, event) == "within" and event[TIMESTAMP_MS] <= until[side]
+            decided = self._of(side, event) == "within" and event[TIMESTAMP_MS] <= self._until(side)
             return decided and hash(rules.letter(event)) not in self.sides[side].doubtful
 
         if finding.kind == "reordered":
