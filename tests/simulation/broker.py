@@ -19,7 +19,10 @@ SLOW = (0.0, 0.1, 0.5)
 
 
 class Broker:
-    """Both topics. `produce` writes the next records of a side, `retain` deletes the first of a partition."""
+    """Both topics, of which so many records are `written`.
+
+    `produce` writes the next records of a side, `retain` deletes the first of a partition.
+    """
 
     def __init__(self, scheduler: Scheduler, given: Input) -> None:
         self._scheduler = scheduler
@@ -32,7 +35,7 @@ class Broker:
         self._lives = [0, 0]
         self.said: list[bytes] = []
         self._to_say = [list(reversed(spoken)) for spoken in given.said]
-        self._written = [0, 0]
+        self.written = [0, 0]
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -40,13 +43,9 @@ class Broker:
         for _ in range(min(count, len(self._to_come[side]))):
             row = self._to_come[side].pop()
             self.rows[side][row.partition].append(row)
-            self._written[side] += 1
-            while self._to_say[side] and self._to_say[side][-1].behind <= self._written[side]:
+            self.written[side] += 1
+            while self._to_say[side] and self._to_say[side][-1].behind <= self.written[side]:
                 self.said.append(self._to_say[side].pop().record)
-
-    def written(self, side: Side) -> int:
-        """How many records of a side are written."""
-        return self._written[side]
 
     def end(self, side: Side, partition: int) -> int:
         """The offset behind the last record."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import orjson
 
 from tests.simulation.anew import Asked, begun
-from tests.simulation.ends import Outcome, undisturbed
-from tests.simulation.expected import surprises
+from tests.simulation.ends import Outcome, surprises, undisturbed
 from tests.simulation.inputs import Input
 from twinstream.status.comparison import ComparisonStatus, ResetRefused, ResetRequest
 

@@ -171,8 +171,7 @@ class World:
         """Somebody asks the owner to begin the comparison anew, if the store is there."""
         if not any(self._processes()):
             return
-        written = [self.broker.written(side) for side in Side]
-        topics = anew.Topics(written, stay=not self._created_anew, whole=self._whole)
+        topics = anew.Topics(self.broker.written, stay=not self._created_anew, whole=self._whole)
         request = self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics))
         shelf = self.shelf("somebody", lambda *command: self.server.execute("somebody", *command))
         relay, ticket = shelf.relay(Shard(0, self.given.shards)), None
