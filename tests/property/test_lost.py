@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.streams import Driver
+from tests.support.streams import Driver, waiting_events
 from tests.support.worlds import World, worlds
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
@@ -38,7 +38,7 @@ def check_counts(driver: Driver) -> None:
     comparison, named = driver.comparison, driver.places()
     for side, account in zip(Side, comparison.accounts, strict=True):
         assert account.divergent == sum(1 for owner, _ in named if owner is side)
-        held = len(comparison.waiting_events(side))
+        held = len(waiting_events(comparison, side))
         assert comparison.ledger.waits(side) == held
         assert comparison.unmatched(side) == held or comparison.open_scopes.gave_up
 

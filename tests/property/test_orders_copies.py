@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.oracle import PlainMatcher, equivalent
 from tests.support.orders import Event, dependent, spec_of
-from tests.support.streams import LEFT, RIGHT, Driver, record
+from tests.support.streams import LEFT, RIGHT, Driver, record, waiting_events
 from twinstream.core.events import Side
 
 BARRIER = "e"
@@ -153,7 +153,7 @@ def test_after_every_prefix_the_engine_says_what_the_assembled_streams_say(
             assert [comparison.unmatched(side) for side in Side] == [
                 len(plain.unmatched[side]) + sides[side].waiting for side in Side
             ]
-        assert [len(comparison.waiting_events(side)) for side in Side] == [
+        assert [len(waiting_events(comparison, side)) for side in Side] == [
             comparison.unmatched(side) for side in Side
         ]
 

@@ -58,6 +58,12 @@ class Batch(NamedTuple):
     timestamps_ms: Sequence[int] | None = None
 
 
+def waiting_events(comparison: Comparison, side: Side) -> list[Event]:
+    """Every unmatched event that is held, in matching or set aside."""
+    comparison.settle()
+    return list(comparison.ledger.held.of(side))
+
+
 @dataclass
 class Driver:
     """Feeds a comparison and gives every record its offset; partition 0 throughout."""
@@ -151,12 +157,12 @@ class Driver:
         found = [event for event, _ in comparison.index.unmatched(side)]
         found += [event for scope in comparison.scopes for event in scope.pieces[side]]
         found += comparison.copies[side] if comparison.copies else []
-        assert sorted(map(id, comparison.waiting_events(side))) == sorted(map(id, found))
+        assert sorted(map(id, waiting_events(comparison, side))) == sorted(map(id, found))
         return self.waiting(side)
 
     def waiting(self, side: Side) -> list[int]:
         """The offsets of the unmatched events; after a halt also of the pair that came with it."""
-        return sorted(Event._make(event).offset for event in self.comparison.waiting_events(side))
+        return sorted(Event._make(event).offset for event in waiting_events(self.comparison, side))
 
 
 def saved_again(saved: list[bytes], comparison: Comparison) -> dict[str, Any]:

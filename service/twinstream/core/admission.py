@@ -21,7 +21,6 @@ class Admission:
     """Admits the events of one comparison; `copies` by side and `retries`, where the rules declare them."""
 
     def __init__(self, rules: Rules, differences: Differences, open_scopes: OpenScopes) -> None:
-        self._canonical, self._close = rules.canonical, rules.close
         self._differences, self._open_scopes = differences, open_scopes
         self._ledger, self._certainty = differences.ledger, differences.certainty
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
@@ -51,7 +50,7 @@ class Admission:
         """The run without the events that a retry wrote again; these are settled as replayed."""
         if run.attempts is None or self.retries is None:
             return run
-        new = self.retries.new_of(side, run, self._canonical, self._close)
+        new = self.retries.new_of(side, run)
         self._settle_batches(side)
         account, replayed = self._ledger.accounts[side], len(run.forms) - len(new.forms)
         account.consumed += replayed
@@ -69,7 +68,7 @@ class Admission:
         if side is Side.RIGHT and by_place and self._ledger.repeats is not None:
             self._ledger.repeats.skip(run.partition)
         if run.attempts is not None and self.retries is not None:
-            self.retries.note_before(side, run, self._canonical, self._close, by_place=by_place)
+            self.retries.note_before(side, run, by_place=by_place)
             self._settle_batches(side)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:

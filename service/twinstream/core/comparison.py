@@ -358,11 +358,6 @@ class Comparison:
             return self.verified_up_to(side, position)
         return _up_to(position, self.surveyed.first_open[side])
 
-    def waiting_events(self, side: Side) -> list[Event]:
-        """Every unmatched event that is held, in matching or set aside."""
-        self.settle()
-        return list(self.ledger.held.of(side))
-
 
 def _up_to(position: Mapping[int, int], first: Mapping[int, int]) -> dict[int, int]:
     """By partition, a position, or the `first` offset of some events if it is smaller."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
+from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec, waiting_events
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.findings import Finding
@@ -192,7 +192,7 @@ def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
 def test_values_that_are_no_objects_differ_as_a_whole() -> None:
     driver = Driver(spec("unordered", "identity: [id]"))
     driver.take([Batch(LEFT, [b"5"]), Batch(RIGHT, [b"6"])])
-    (five,), (six,) = (driver.comparison.waiting_events(side) for side in (LEFT, RIGHT))
+    (five,), (six,) = (waiting_events(driver.comparison, side) for side in (LEFT, RIGHT))
     finding = Finding("changed", five, six, ())
     report = driver.explainer().report(Divergence(finding, False, finding))
     assert report["fields"] == {"": {"reference": 5, "candidate": 6}}

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.streams import waiting_events
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.spec.decode.headers import input_header
@@ -249,4 +250,4 @@ def test_it_is_a_start_on_every_clock(bench: Pipelines) -> None:
     worker = bench.started()
     status = bench.settled(worker)
     assert (status.verdict, status.matched) == ("EQUIVALENT", 40)
-    assert all(event[5] is None for side in Side for event in worker.comparison.waiting_events(side))
+    assert all(event[5] is None for side in Side for event in waiting_events(worker.comparison, side))

@@ -39,7 +39,7 @@ class Certainty:
         self.beginning: Hole | None = None
         self.proven = Proven()
         horizon = rules.replay_horizon
-        self.retries = None if horizon is None else Retries(horizon, copied=rules.copied)
+        self.retries = None if horizon is None else Retries(rules, horizon)
         self._has_copies = rules.copied
 
     @property

@@ -11,19 +11,20 @@ from typing import Any
 
 from twinstream.core.arrivals.replays import Alike, Replays, WrittenRow
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import Canonical, Close, Side
+from twinstream.core.events import Side
 from twinstream.core.order import BARRIER
 from twinstream.core.proofs import Needs, Proof, needs_of
+from twinstream.core.relation import Relation
 
 
 class Retries:
-    """The replays of both sides.
+    """The replays of both sides, in which rows are equal as the `relation` says.
 
-    `copied`: a barrier has a copy in each partition. These are rows of their own, though they are equal.
+    Where a barrier has a copy in each partition, these are rows of their own, though they are equal.
     """
 
-    def __init__(self, horizon: int, *, copied: bool = False) -> None:
-        self._copied = copied
+    def __init__(self, relation: Relation, horizon: int) -> None:
+        self._relation = relation
         self.sides = tuple(Replays(side, horizon) for side in Side)
 
     def needs(self, proof: Proof | None) -> Needs:
@@ -32,32 +33,26 @@ class Retries:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def new_of(self, side: Side, run: Run, canonical: Canonical, close: Close | None) -> Run:
-        """The records of a run that are new; all others are replays. Complexity: about 3 µs a record.
-
-        Where `close` is given, records of one canonical form are equal only if it says so.
-        """
-        if run.attempts is None:
-            return run
+    def new_of(self, side: Side, run: Run) -> Run:
+        """The records of a run that are new; all others are replays. Complexity: about 3 µs a record."""
         feed = self.sides[side].feed
-        new = [place for place, row in enumerate(self._rows(run, canonical, close)) if feed(row)]
+        new = [place for place, row in enumerate(self._rows(run)) if feed(row)]
         return run if len(new) == len(run.forms) else run.only(new)
 
-    def note_before(
-        self, side: Side, run: Run, canonical: Canonical, close: Close | None, *, by_place: bool
-    ) -> None:
+    def note_before(self, side: Side, run: Run, *, by_place: bool) -> None:
         """Note a run before the start. Complexity: about 3 µs a record."""
-        for row in self._rows(run, canonical, close):
+        for row in self._rows(run):
             self.sides[side].note_before(row, by_place=by_place)
 
-    def _rows(self, run: Run, canonical: Canonical, close: Close | None) -> Iterator[WrittenRow]:
+    def _rows(self, run: Run) -> Iterator[WrittenRow]:
         """The records of a run, each with the data that identify its replays."""
+        canonical, close, has_copies = self._relation.canonical, self._relation.close, self._relation.copied
         for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
             place = run.partition, offset
             if attempt is None:
                 yield WrittenRow(None, b"", place)
                 continue
-            copied = self._copied and form[0] is BARRIER
+            copied = has_copies and form[0] is BARRIER
             where = b" in %d" % run.partition if copied else b""
             alike = None if close is None else Alike(form[1] + where, form[3], close)
             yield WrittenRow(attempt, canonical(form[1]) + where, place, alike)
