@@ -82,10 +82,10 @@ class InputProgress:
 
     >>> progress = InputProgress()
     >>> progress.note(Side.LEFT, Finished("q", "r", 0, {("clicks", 0): 10}, None, {0: 3}))
-    >>> progress.read(Side.LEFT, {0: 2}), progress.covers(Side.LEFT, ("clicks", 0), 7)
-    ([], False)
-    >>> progress.read(Side.LEFT, {0: 3}), progress.covers(Side.LEFT, ("clicks", 0), 7)
-    ([('q', 0)], True)
+    >>> progress.read(Side.LEFT, {0: 2}), progress.consumed(Side.LEFT)
+    ([], {})
+    >>> progress.read(Side.LEFT, {0: 3}), progress.consumed(Side.LEFT)
+    ([('q', 0)], {('clicks', 0): 10})
     """
 
     def __init__(self) -> None:
@@ -127,12 +127,10 @@ class InputProgress:
             for batch in query.take_effect(positions)
         ]
 
-    def covers(self, side: Side, place: InputPartition, offset: int) -> bool:
-        """Whether all output of a version for an input record was read. Complexity: O(q) in its queries."""
-        return offset < self.consumed(side).get(place, 0)
-
     def consumed(self, side: Side) -> dict[InputPartition, int]:
         """By input partition, the offset below which a version has consumed all records, as far as is proven.
+
+        All output for these was read.
 
         Complexity: O(p) in the partitions of all queries.
         """

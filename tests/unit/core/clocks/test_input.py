@@ -33,19 +33,17 @@ def progress(*facts: Finished, read: Mapping[int, int] | None = None) -> InputPr
     return made
 
 
-def test_other_partitions_topics_and_sides_are_not_covered() -> None:
+def test_only_what_a_version_has_named_is_consumed() -> None:
     made = progress(finished(0, consumed=10))
-    assert not made.covers(LEFT, ("clicks", 1), 0)
-    assert not made.covers(LEFT, ("views", 0), 0)
-    assert not made.covers(RIGHT, IN, 0)
+    assert (made.consumed(LEFT), made.consumed(RIGHT)) == ({IN: 10}, {})
 
 
 def test_a_record_holds_once_every_partition_is_read_up_to_what_was_written() -> None:
     made = progress(finished(0, consumed=10, written={0: 3, 1: 2}), read={0: 3, 1: 1})
-    assert not made.covers(LEFT, IN, 0)
+    assert made.consumed(LEFT) == {}
     assert list(made.awaited(LEFT, {0: 3, 1: 1})) == [WaitsFor("q", 0, 1, 2, 1)]
     assert made.read(LEFT, {0: 3, 1: 2}) == [("q", 0)]
-    assert made.covers(LEFT, IN, 9)
+    assert made.consumed(LEFT) == {IN: 10}
     assert list(made.awaited(LEFT, {0: 3, 1: 2})) == []
 
 
@@ -59,7 +57,7 @@ def test_a_record_that_names_another_topic_only_does_not_count() -> None:
     assert made.note(LEFT, Finished("q", "r", 0, {IN: 10}, None, None)) is None
     made.read(LEFT, {})
     assert not made.heard(LEFT)
-    assert not made.covers(LEFT, IN, 0)
+    assert made.consumed(LEFT) == {}
 
 
 # -- windows -----------------------------------------------------------------------------------------------
@@ -114,7 +112,7 @@ def test_of_several_queries_the_smallest_counts() -> None:
 
 def test_a_query_whose_record_does_not_hold_yet_holds_the_others_back() -> None:
     made = progress(finished(0, 10), finished(0, 20, {0: 1}, query="p"))
-    assert not made.covers(LEFT, IN, 0)
+    assert made.consumed(LEFT) == {IN: 0}
 
 
 def test_queries_of_other_input_do_not_hold_back() -> None:
@@ -124,7 +122,7 @@ def test_queries_of_other_input_do_not_hold_back() -> None:
 
 def test_a_query_that_reads_other_partitions_of_a_topic_holds_it_back() -> None:
     made = progress(finished(0, 10), finished(0, 5, query="p", place=("clicks", 1)))
-    assert not made.covers(LEFT, IN, 0)
+    assert made.consumed(LEFT) == {IN: 0, ("clicks", 1): 0}
 
 
 def test_a_lower_batch_under_a_new_query_is_a_re_creation() -> None:
