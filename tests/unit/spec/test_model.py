@@ -11,19 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import HEAD, recorded
+from twinstream.spec.file import orders
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.orders import (
-    Barrier,
-    Branch,
-    ByKey,
-    CallableOrder,
-    Dependent,
-    PairRule,
-    Parallel,
-    PerKey,
-    SamePair,
-    Within,
-)
 from twinstream.spec.file.values import Date, Duration, Strict, dotted
 from twinstream.spec.load import loads
 
@@ -90,21 +79,23 @@ def test_the_equality_of_a_kind_takes_the_place_of_the_whole() -> None:
 
 
 def test_an_order_can_be_built_from_its_parts() -> None:
-    rule = PairRule(
+    rule = orders.PairRule(
         pair=("ride", "gps"),
-        same=["taxi", SamePair(first="user", second="user_id")],
-        within=Within(field="ts", less_than=Decimal("0.5")),
+        same=["taxi", orders.SamePair(first="user", second="user_id")],
+        within=orders.Within(field="ts", less_than=Decimal("0.5")),
     )
-    parallel = Parallel(
+    parallel = orders.Parallel(
         parallel={
-            "a": Branch(kinds=["ride", "gps"], order=Dependent(dependent=[("ride", "ride"), rule])),
-            "b": Branch(kinds=["x"], order=CallableOrder(callable="a.b:c")),
+            "a": orders.Branch(
+                kinds=["ride", "gps"], order=orders.Dependent(dependent=[("ride", "ride"), rule])
+            ),
+            "b": orders.Branch(kinds=["x"], order=orders.CallableOrder(callable="a.b:c")),
         }
     )
-    order = ByKey(by_key=["region"], inner=Barrier(barrier=["end_of_day"], inner=parallel))
+    order = orders.ByKey(by_key=["region"], inner=orders.Barrier(barrier=["end_of_day"], inner=parallel))
     built = spec().model_copy(update={"order": order})
     assert Spec.model_validate(built.model_dump()) == built
-    assert spec().model_copy(update={"order": PerKey(per_key=["taxi"])}).order_fields == ("taxi",)
+    assert spec().model_copy(update={"order": orders.PerKey(per_key=["taxi"])}).order_fields == ("taxi",)
 
 
 def test_a_single_barrier_and_a_pair_of_names_have_short_forms() -> None:
