@@ -28,12 +28,14 @@ moved.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import combinations, islice, pairwise, product
 from typing import Any, NamedTuple
+
+from sortedcontainers import SortedList
 
 from twinstream.calibration.evidence import Members, field_text
 from twinstream.calibration.spread import QUIET, RECUR, STRETCHES, Confined, Keys, confined, examined, keys_of
@@ -138,17 +140,16 @@ class _Breaks:
 
     def _passing(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Pairs of an event and an earlier one that it overtook: the nearest and the farthest."""
-        waiting: list[int] = []
+        waiting = SortedList[int]()
         seen = 0
         place_of = {number: at for at, number in enumerate(numbers)}
         for number in sorted(numbers, key=lambda number: self._places[number]):
             at = place_of[number]
-            for late in numbers[seen:at]:
-                insort(waiting, late)
+            waiting.update(numbers[seen:at])
             if at < seen:
-                waiting.pop(bisect_left(waiting, number))
+                waiting.remove(number)
             seen = max(seen, at + 1)
-            end, half = bisect_left(waiting, number), MOST_PASSED // 2
+            end, half = waiting.bisect_left(number), MOST_PASSED // 2
             passed = {*waiting[: min(half, end)], *waiting[max(0, end - half) : end]}
             yield from ((number, late) for late in passed)
 

@@ -66,7 +66,8 @@ class Recording:
     def __init__(self, spec: Spec, limit: int) -> None:
         self._spec, self._codec, self._limit = spec, Codec(spec), limit
         self._undecodable = 0
-        self._kept: dict[Side, list[tuple[Line, RunEvent]]] = {side: [] for side in Side}
+        self._lines: tuple[list[Line], list[Line]] = ([], [])
+        self._events: tuple[list[RunEvent], list[RunEvent]] = ([], [])
         self.cut = False
 
     def read(self, lines: Iterable[Line]) -> None:
@@ -75,12 +76,13 @@ class Recording:
         Raises InputError if a line is no event, beyond the budget of the file.
         """
         for line in lines:
-            if len(self._kept[line.side]) == self._limit:
+            if len(self._lines[line.side]) == self._limit:
                 self.cut = True
                 return
             event = self._event(line)
             if event is not None:
-                self._kept[line.side].append((line, event))
+                self._lines[line.side].append(line)
+                self._events[line.side].append(event)
 
     def _event(self, line: Line) -> RunEvent | None:
         (form,), refused = self._codec.forms((line.record,), line.side)
@@ -101,12 +103,11 @@ class Recording:
     @property
     def runs(self) -> Runs:
         """The events in the form that calibration reads."""
-        left, right = ([event for _, event in self._kept[side]] for side in Side)
-        return Runs(left, right, self.cut)
+        return Runs(*self._events, self.cut)
 
     def lacking(self, fields: Iterable[str]) -> str | None:
         """The first of these fields that no event of either run has; None also if there are no events."""
-        values = [event.value for kept in self._kept.values() for _, event in kept]
+        values = [event.value for event in chain(*self._events)]
         for field in fields:
             path = parse_path(field)
             if values and not field.startswith("$") and all(read(value, path) is ABSENT for value in values):
@@ -116,19 +117,18 @@ class Recording:
     def judge(self, spec: Spec, subset: Subset) -> bool:
         """Whether some of the events are equal under a comparison file."""
         try:
-            return equivalent(spec, self._lines(spec, subset))
+            return equivalent(spec, self._of(spec, subset))
         except InputError:
             return False
 
     def check(self, spec: Spec) -> dict[str, Any]:
         """The answer of `check` for all events under a comparison file."""
-        every = Subset(*(range(len(self._kept[side])) for side in Side))
-        return check(spec, self._lines(spec, every))
+        return check(spec, self._of(spec, Subset(*(range(len(lines)) for lines in self._lines))))
 
-    def _lines(self, spec: Spec, subset: Subset) -> Iterable[Line]:
+    def _of(self, spec: Spec, subset: Subset) -> Iterable[Line]:
         """The lines of some events, alternating as long as both sides have some."""
         bare = self._spec.whole and not spec.whole
-        sides = [[self._kept[side][i][0] for i in some] for side, some in zip(Side, subset, strict=True)]
+        sides = [[lines[i] for i in some] for lines, some in zip(self._lines, subset, strict=True)]
         in_turn = chain.from_iterable(zip_longest(*sides))
         for position, line in enumerate(filter(None, in_turn), 1):
             record = bare_record(line.record) if bare and line.record is not None else line.record
