@@ -66,6 +66,11 @@ class Finished(NamedTuple):
     written: Mapping[int, int] | None
     since: Mapping[InputPartition, int] = MappingProxyType({})
 
+    def row(self) -> list[Any]:
+        """What waits of it in the state of its query."""
+        written = list(map(list, (self.written or {}).items()))
+        return [self.run, self.batch, rows_of(self.consumed), self.watermark_ms, written]
+
 
 class WaitsFor(NamedTuple):
     """The reason why a record waits: its batch, an output partition, the offset needed and the one read."""
@@ -225,16 +230,7 @@ class _Query:
             "consumed": rows_of(self.consumed),
             "watermarks": [self.watermark_ms, self.passed_ms],
             "has_watermark": self.has_watermark,
-            "pending": [
-                [
-                    fact.run,
-                    fact.batch,
-                    rows_of(fact.consumed),
-                    fact.watermark_ms,
-                    list(map(list, (fact.written or {}).items())),
-                ]
-                for fact in self.pending
-            ],
+            "pending": [fact.row() for fact in self.pending],
         }
 
     @classmethod
