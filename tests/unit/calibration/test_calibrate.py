@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.noise import calibrated, interleaved_anew, loosened, proposed, run_of, with_noise
+from twinstream.calibration.proposals import Proposal
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.offline.calibrate import Recording, calibrate, start_of
@@ -148,6 +149,14 @@ def test_members_with_odd_names_are_named_as_a_file_names_them() -> None:
     other = [{**row, "": int(row["$id"] < 10)} for row in one]
     (left,) = calibrated(one, other).found.unexplained
     assert left.why == "a comparison file cannot name it"
+
+
+def test_a_proposal_is_not_changed_by_one_inside_it() -> None:
+    own = Proposal(("equality", "per_kind", "night"), None, {"ignore": ["host"]}, "", "")
+    more = Proposal((*own.at, "ignore"), "run", None, "", "")
+    data = start_of(None, {}, ()).with_([own, more]).data
+    assert data["equality"] == {"per_kind": {"night": {"ignore": ["host", "run"]}}}
+    assert own.value == {"ignore": ["host"]}
 
 
 def test_values_that_are_no_objects_have_no_fields() -> None:
