@@ -179,11 +179,9 @@ class Scope:
         self.example = part.example
         for side in Side:
             self.dropped[side].extend(part.dropped[side])
-        if part.lost:
-            return
-        self._count_as(part)
-        for side in Side:
             self.pieces[side].extend(part.pieces[side])
+        if not part.lost:
+            self._count_as(part)
 
     def give(self, side: Side, events: Sequence[Event], scope: Scope) -> None:
         """Move some events to a scope that has just opened; they go before its own events of that side."""
@@ -206,11 +204,10 @@ class Scope:
         self.gathering, self.lost, self.findings = False, True, []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
-        for dropped, piece in zip(self.dropped, self.pieces, strict=True):
-            dropped.extend(event for event in piece if id(event) not in kept)
-        for items, piece in zip(self._items, self.pieces, strict=True):
-            items.clear()
-            piece.clear()
+        for side in Side:
+            self.dropped[side].extend(event for event in self.pieces[side] if id(event) not in kept)
+            self.pieces[side].clear()
+            self._items[side].clear()
 
     def show(self, explanation: Explanation) -> None:
         """Show an explanation of all events so far as the provisional one."""
