@@ -10,11 +10,11 @@ import orjson
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from tests.support.retries import attempt
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
-from twinstream.core.arrivals.attempts import Attempt
 from twinstream.spec.decode.control import ControlRecord
-from twinstream.spec.decode.headers import input_header
+from twinstream.spec.decode.headers import attempt_headers, input_header
 
 INPUT, PARTITIONS, KEYS = "clicks", 2, 5
 HEAD = """
@@ -49,11 +49,9 @@ class Version:
 
     def attempt(self, marks: str, numbers: Sequence[int]) -> None:
         """Rows of the current batch by one attempt, ``EXECUTION/TASK.ATTEMPT``, in this order."""
-        execution, _, rest = marks.partition("/")
-        task, _, number = rest.partition(".")
-        wrote = Attempt(self._query, self.batch, execution, int(task), int(number))
+        headers = attempt_headers(attempt(f"{self.batch}/{marks}", self._query))
         for n in numbers:
-            self.put({"k": n % KEYS, "n": n}, n % KEYS % PARTITIONS, wrote.headers)
+            self.put({"k": n % KEYS, "n": n}, n % KEYS % PARTITIONS, headers)
         self.flush()
 
     def put(self, value: Any, partition: int, headers: Iterable[tuple[str, bytes]]) -> None:
