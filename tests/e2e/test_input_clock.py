@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from deploy.embedded.kafka import Kafka
 from tests.support.cases import NOTHING
 from tests.support.marks import whole_product
-from tests.support.stack import MakeTopic
-from tests.support.versions import INPUT, Pair
+from tests.support.versions import INPUT, MakePair, Pair
 from tests.support.waiting import eventually
 from twinstream.spec.decode.headers import input_header
 
@@ -25,10 +20,10 @@ show: [n, end]
 
 
 @pytest.fixture
-def pair(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Pair]:
-    pair = Pair(kafka, redis_url, topic, tmp_path, CLOCK)
-    with pair.service:
-        yield pair
+def pair(pair_of: MakePair) -> Pair:
+    pair = pair_of(CLOCK)
+    pair.service.start()
+    return pair
 
 
 def test_exactly_the_dropped_row_is_missing_in_a_bag_and_a_late_partner_marks_it(pair: Pair) -> None:

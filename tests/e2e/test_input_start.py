@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-
-import pytest
-
-from deploy.embedded.kafka import Kafka
 from tests.support.marks import whole_product
-from tests.support.stack import MakeTopic
-from tests.support.versions import Pair
+from tests.support.versions import MakePair
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -22,23 +14,10 @@ start: {at: input}
 overdue: {clock: input}
 show: [n]
 """
-Make = Callable[..., Pair]
 
 
-@pytest.fixture
-def make(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Make]:
-    with ExitStack() as stack:
-
-        def pair(*options: str, first: int) -> Pair:
-            made = Pair(kafka, redis_url, topic, tmp_path, START, *options, first=first)
-            stack.callback(made.service.end)
-            return made
-
-        yield pair
-
-
-def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kill(make: Make) -> None:
-    pair = make(first=905)
+def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kill(pair_of: MakePair) -> None:
+    pair = pair_of(START, first=905)
     for _ in range(20):
         pair.reference.work(50)
     pair.service.start()
@@ -59,8 +38,8 @@ def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kil
     assert pair.status()["matched"] == 179
 
 
-def test_reading_may_begin_at_the_ends_of_both_topics(make: Make) -> None:
-    pair = make("--from", "latest", first=0)
+def test_reading_may_begin_at_the_ends_of_both_topics(pair_of: MakePair) -> None:
+    pair = pair_of(START, "--from", "latest")
     for version in (pair.reference, pair.candidate):
         version.work(100)
     pair.service.start()
@@ -71,8 +50,8 @@ def test_reading_may_begin_at_the_ends_of_both_topics(make: Make) -> None:
     assert (status["matched"], status["events"]["reference"]) == (100, 100)
 
 
-def test_an_event_that_names_no_input_is_no_safe_start_and_never_a_difference(make: Make) -> None:
-    pair = make(first=50)
+def test_an_event_that_names_no_input_is_no_safe_start_and_never_a_difference(pair_of: MakePair) -> None:
+    pair = pair_of(START, first=50)
     pair.service.start()
     for version in (pair.reference, pair.candidate):
         version.work(60)

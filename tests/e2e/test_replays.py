@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.embedded.kafka import Kafka
 from tests.support.marks import whole_product
-from tests.support.stack import MakeTopic
-from tests.support.versions import KEYS, Pair
+from tests.support.versions import KEYS, MakePair, Pair
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -26,10 +22,10 @@ ROWS = range(40)
 
 
 @pytest.fixture
-def pair(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Pair]:
-    pair = Pair(kafka, redis_url, topic, tmp_path, REPLAYS)
-    with pair.service:
-        yield pair
+def pair(pair_of: MakePair) -> Pair:
+    pair = pair_of(REPLAYS)
+    pair.service.start()
+    return pair
 
 
 def batch(pair: Pair, number: int) -> list[int]:

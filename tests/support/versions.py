@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
@@ -110,3 +112,20 @@ class Pair:
         """What the service says of the comparison."""
         found: dict[str, Any] = self.service.get("")
         return found
+
+
+MakePair = Callable[..., Pair]
+"""Takes what `Pair` does after the folder."""
+
+
+@pytest.fixture
+def pair_of(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[MakePair]:
+    """Makes both versions and their service, which a test starts and which ends with it."""
+    with ExitStack() as stack:
+
+        def make(more: str, *options: str, first: int = 0) -> Pair:
+            made = Pair(kafka, redis_url, topic, tmp_path, more, *options, first=first)
+            stack.callback(made.service.end)
+            return made
+
+        yield make
