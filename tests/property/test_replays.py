@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.oracle import Wrote, attempts_agree, batch_counts, matching
@@ -288,7 +288,17 @@ wrotes = st.builds(Wrote, st.sampled_from("ef"), st.integers(0, 1), st.integers(
 rows_of_a_query = st.tuples(st.integers(0, 2), st.integers(0, 1), wrotes)
 
 
+OPENED_AGAIN = [
+    (0, 0, Wrote("e", 1, 0, b"b")),
+    0,
+    (0, 1, Wrote("e", 1, 1, b"a")),
+    (1, 1, Wrote("e", 0, 0, b"a")),
+]
+"""A finished batch that is opened again waits for all partitions, not only for that of the new row."""
+
+
 @examples(300)
+@example([], OPENED_AGAIN)
 @given(
     st.sampled_from([[], [0, 1]]),
     st.lists(st.one_of(rows_of_a_query, rows_of_a_query, st.sampled_from(["restart", 0, 1])), max_size=16),

@@ -30,7 +30,7 @@ other. It is decided when the batch is *closed*:
 - when everything up to a later batch is known to be read (`looked`), even if a partition is idle;
 - when it is forgotten.
 
-A row that raises M of a closed batch opens it again.
+A row that raises M of a closed batch opens it again, until each partition has gone on behind its last row.
 
 **Differences before that.** A difference found while a batch is open may be caused by a retry that has not
 come yet. So it is held (`Retries.needs`) until the batches are closed that its proof lies in or behind, and
@@ -175,27 +175,27 @@ class Replays:
         leaders = batch.leaders.weight
         raised = batch.add(attempt, form, place, near)
         self._rows += 1 + batch.leaders.weight - leaders
+        batch.waits.add(partition)
         if number in query.open:
-            batch.waits.add(partition)
             batch.starts.setdefault(*place)
         elif raised and not batch.refuted:
             query.open[number] = batch
-            batch.waits, batch.starts = {partition}, dict([place])
+            batch.starts = dict([place])
         return raised
 
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
         """Note that a partition goes on with another batch."""
         front = query.front.get(partition)
         if front is None:
-            for other, batch in query.open.items():
+            for other, batch in query.batches.items():
                 if other >= number:
                     batch.waits.add(partition)
         query.last[partition] = number
         query.front[partition] = number if front is None else max(front, number)
-        for other, batch in tuple(query.open.items()):
+        for other, batch in tuple(query.batches.items()):
             if other < number:
                 batch.waits.discard(partition)
-                if not batch.waits:
+                if not batch.waits and other in query.open:
                     self._close(name, query, other)
         self._forget_old(name, query)
         if self._rows > ROWS_LIMIT:
