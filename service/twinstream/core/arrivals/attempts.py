@@ -104,10 +104,11 @@ class Execution:
 class MicroBatch:
     """One batch of one query: its executions.
 
-    `waits` are the partitions that have not gone on to a later batch behind its last row. `place` is that of its first row; for a retried batch, that of the last row since then that raised M.
-    `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of its rows lies
-    behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others. `starts` is by
-    partition the offset of its first row since it was opened.
+    `waits` are the partitions that have not gone on to a later batch behind its last row. `place` is that of
+    its first row; for a retried batch, that of the last row since then that raised M. `saved` is the number
+    of its `rows` in the last snapshot of any kind. It `counts` if one of its rows lies behind the start of
+    the comparison. `leaders` stand for rows that are `CloseTo` others. `starts` is by partition the offset of
+    its first row since it was opened.
     """
 
     place: PartitionOffset
