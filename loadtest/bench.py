@@ -32,7 +32,7 @@ from rich.table import Table
 
 from deploy.embedded.stack import Stack
 from loadtest.measuring import apart, environment, peak_mib, write_report
-from twinstream.adapters.memory import MemoryPublisher
+from loadtest.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.intake.falls import TRAIL_LENGTH
 from twinstream.processes.supervisor import StartArgs

@@ -11,8 +11,8 @@ import gc
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from loadtest.memory import MemorySource
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.memory import MemorySource
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.arrivals.sharding import WHOLE

@@ -32,8 +32,8 @@ import click
 from deploy.embedded.stack import Stack
 from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
 from loadtest.measuring import environment, spent_by, write_report
+from loadtest.memory import MemoryPublisher
 from twinstream.adapters.kafka.source import KafkaSource
-from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side

@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from loadtest.memory import MemoryShelf, MemorySource
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
 from twinstream.adapters.kafka.source import KafkaSource
-from twinstream.adapters.memory import MemoryShelf, MemorySource
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side

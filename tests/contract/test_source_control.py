@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.contract.conftest import Make, OpenSource
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually, gathered
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.ports import Control, ControlEntry, Source
 from twinstream.spec.lint.topics import Topic

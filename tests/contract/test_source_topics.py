@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.contract.conftest import Opened, OpenSource
 from tests.support.waiting import eventually, gathered
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Mark, Topic

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from loadtest.memory import MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.source import KafkaSource
-from twinstream.adapters.memory import MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.intake.backpressure import FULL_POLL
 from twinstream.matcher.worker import Ports, Worker

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from loadtest.memory import ManualClock, MemorySource
 from tests.support.streams import LEFT, RIGHT, record, spec
-from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.offline.bounded import BoundedCheck
 

@@ -15,10 +15,10 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadtest.memory import MemorySource
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.searching import examples
 from tests.support.workers import Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS, Worker
 from twinstream.spec.decode.headers import input_header

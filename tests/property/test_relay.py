@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadtest.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from tests.support.statuses import NAME, START, expectation, status
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.api.state.board import STALE_AFTER_SECONDS, Board
 from twinstream.processes.standby import FURTHEST_APART_SECONDS, Bulletin, OwnersWord, standing_by
 from twinstream.status.comparison import ShardStatus

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from loadtest.memory import ManualClock
 from tests.support.statuses import status
-from twinstream.adapters.memory import ManualClock
 from twinstream.api.gate.freshness import heard
 from twinstream.api.gate.gate import gate
 from twinstream.api.routes.scope import GateScope, scoped

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loadtest.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import mask_secret
 from tests.simulation.scheduler import Scheduler
 from tests.support.workers import shown
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryRelay, MemoryStorage, MemoryStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker

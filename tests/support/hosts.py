@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.support.workers import SPEC, board_of
-from twinstream.adapters.memory import (
+from loadtest.memory import (
     ManualClock,
     MemoryPublisher,
     MemoryRelay,
@@ -14,6 +13,7 @@ from twinstream.adapters.memory import (
     MemoryStorage,
     MemoryStore,
 )
+from tests.support.workers import SPEC, board_of
 from twinstream.api.state.entry import View
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from loadtest.memory import ManualClock
 from tests.support.streams import saved_again, spec
-from twinstream.adapters.memory import ManualClock
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side

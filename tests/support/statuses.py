@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from twinstream.adapters.clocks import ManualClock
+from loadtest.memory import ManualClock
 from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
 from twinstream.status.common import Accounts, DivergenceCounts, Sides

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from loadtest.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource, MemoryStorage
 from tests.support.workers import SPEC, ask, board_of
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource, MemoryStorage
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.core.arrivals.sharding import Shard

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 from pydantic import TypeAdapter
 
-from twinstream.adapters.memory import (
+from loadtest.memory import (
     ManualClock,
     MemoryPublisher,
     MemoryRelay,

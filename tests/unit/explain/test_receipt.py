@@ -12,9 +12,9 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from loadtest.memory import ManualClock, MemorySource
 from tests.support.statuses import START, coverage, diverged, partition, reset
 from tests.support.streams import LEFT, RIGHT, record
-from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.explain.exclusions import exclusions
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text

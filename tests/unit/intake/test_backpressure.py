@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.intake.backpressure import POLL_SECONDS
 from twinstream.ports import Batch, Gap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.adapters.memory import ManualClock, MemoryRelay, MemoryStorage
+from loadtest.memory import ManualClock, MemoryRelay, MemoryStorage
 from twinstream.intake.clock_skew import APART_SECONDS, ClockSkew, OldestStamp
 
 TRUE = 1_700_000_000.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.team import Team
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 

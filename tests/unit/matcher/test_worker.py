@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from loadtest.memory import MemorySource, MemoryStore
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError

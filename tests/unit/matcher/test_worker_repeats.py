@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.checkpoints.plan import MOST_DELTAS
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS, Worker

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from loadtest.memory import MemorySource, MemoryStorage, MemoryStore
 from tests.support.workers import SPEC, Bench, answers, ask
-from twinstream.adapters.memory import MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.errors import StoreError
 from twinstream.matcher.reset_commit import TAKE_SECONDS

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 

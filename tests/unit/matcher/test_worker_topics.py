@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.workers import Bench
-from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 
 EVENTS = [("a", number) for number in range(10)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+from loadtest.memory import MemorySource, MemoryStorage
 from tests.support.workers import Bench
-from twinstream.adapters.memory import MemorySource, MemoryStorage
 from twinstream.core.events import Side
 
 EVENTS = [("a", number) for number in range(30)]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from loadtest.memory import ManualClock, MemorySource
 from tests.support.streams import LEFT, RIGHT, record, spec
-from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.offline.bounded import BoundedCheck, WatchLines

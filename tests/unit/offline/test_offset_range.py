@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.adapters.memory import ManualClock, MemorySource
+from loadtest.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.offline.offset_range import ALL_OFFSETS, PATIENCE_SECONDS, Ranges, Recorded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import ManualClock, MemoryShelf
 from tests.support.hosts import START, Host, Hosts
 from tests.support.workers import SPEC, ask, board_of
-from twinstream.adapters.memory import ManualClock, MemoryShelf
 from twinstream.api.routes.operations import (
     obstacles_to_answering,
     obstacles_to_matching,

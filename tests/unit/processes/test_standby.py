@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import MemoryRelay
 from tests.support.hosts import START, Host, Hosts
 from tests.support.workers import SPEC, answers, ask
-from twinstream.adapters.memory import MemoryRelay
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.matcher.worker import STANDBY, TAKING_OVER

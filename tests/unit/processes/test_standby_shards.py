@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from tests.support.hosts import START
 from tests.support.team import DIVIDED
 from tests.support.workers import board_of
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side

@@ -1,10 +1,10 @@
-"""In-memory versions of everything the runtime needs, for tests of this package and of its users."""
+"""A broker, a store and a clock in memory, for what runs a matcher without them: tests and benchmarks."""
 
 from __future__ import annotations
 
-from twinstream.adapters.clocks import ManualClock
-from twinstream.adapters.memory.source import MemorySource
-from twinstream.adapters.memory.store import (
+from loadtest.memory.clock import ManualClock
+from loadtest.memory.source import MemorySource
+from loadtest.memory.store import (
     MemoryRelay,
     MemoryShelf,
     MemoryStorage,
