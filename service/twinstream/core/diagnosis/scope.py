@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,11 +81,28 @@ class Explanation(NamedTuple):
 NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
 
 
+class State(Enum):
+    """The states of a scope, which decide what happens to a new event; see the table above."""
+
+    GATHERING = "gathering"
+    COLLECTING = "collecting"
+    LOST = "lost"
+
+
+STEPS = {
+    (State.COLLECTING, "gather"): State.GATHERING,
+    (State.GATHERING, "collect"): State.COLLECTING,
+    (State.COLLECTING, "collect"): State.COLLECTING,
+    (State.GATHERING, "lose"): State.LOST,
+    (State.COLLECTING, "lose"): State.LOST,
+}
+"""The next state by state and step; no other steps are possible."""
+
+
 class Scope:
     """A part of the order that is set aside: the two pieces collected so far, and their explanation.
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
-    `gathering`: other events of its part of the order may still match. `lost`: it was given up.
     `tainted`: its proof lies behind a hole. `needs`: the batches whose attempts must agree before it counts
     (None, if unknown, stands for all open ones). `disputed`: its differences may all be known ones.
     `moment` is when its difference was proven. `example` is one of its events. `dropped` are the events that
@@ -100,7 +118,7 @@ class Scope:
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.dropped: tuple[list[Event], list[Event]] = ([], [])
-        self.gathering = self.lost = False
+        self._state = State.COLLECTING
         self.example: Event
         self.findings: list[Finding] = []
         self._letter = relation.letter
@@ -112,6 +130,20 @@ class Scope:
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
+
+    @property
+    def gathering(self) -> bool:
+        """Whether other events of its part of the order may still match."""
+        return self._state is State.GATHERING
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was given up."""
+        return self._state is State.LOST
+
+    def step(self, step: str) -> None:
+        """Take a step: `gather` other events, `collect` every event from here on, or `lose` them all."""
+        self._state = STEPS[self._state, step]
 
     def first_place(self) -> tuple[int, int, int]:
         """The place of its first event: side, partition and offset."""
@@ -201,7 +233,8 @@ class Scope:
 
     def lose(self, booked: Explanation) -> None:
         """Give up: drop the pieces except for the booked events, and collect no more events."""
-        self.gathering, self.lost, self.findings = False, True, []
+        self.step("lose")
+        self.findings = []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for side in Side:
@@ -306,7 +339,8 @@ class Scope:
         self.tainted, self.disputed, self.moment = state["tainted"], state["disputed"], state["moment"]
         if state["needs"] is not None:
             self.needs = frozenset((Side(side), name, number) for side, name, number in state["needs"])
-        self.gathering = state["gathering"]
+        if state["gathering"]:
+            self.step("gather")
         for side in Side:
             for partition, offset in state["places"][side]:
                 self.pieces[side].append(held[side][partition, offset])

@@ -3,7 +3,7 @@
 A barrier depends on everything, so no event may pass it. While neither side is past a barrier that the other
 lacks, both are in one *open* epoch, which has its own index. A side that is *ahead* has written barriers that
 the other has not: these wait in a queue, each with an index for the epoch behind it. So for an event x of
-side i, with j the other side, the questions of the algorithm (see `pairwise`) become:
+side i, with j the other side, the questions of the `algorithm` become:
 
 - the oldest equal event of j is minimal  ⇔  it is so in the open epoch; for a barrier x: it is the first in
   the queue of j, and the open epoch is empty;
@@ -234,7 +234,7 @@ class EpochsIndex(Index):
         """Gather an event of the open epoch that cannot match any more, since the other side is past it."""
         if self._aside is None:
             self._aside = self._hooks.open(self, self._order, self._depth)
-            self._aside.gathering = True
+            self._aside.step("gather")
             self._classes = None
         self._aside.add(side, event)
         if self._classes is not None:
@@ -315,7 +315,7 @@ class EpochsIndex(Index):
             assert ahead is not None, "what is queued is of the side ahead"
             for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=place_in_side)):
                 whole.add(ahead, event)
-        whole.gathering = False
+        whole.step("collect")
         for part in inner:
             self._hooks.absorb(whole, part)
 

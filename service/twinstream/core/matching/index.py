@@ -1,7 +1,7 @@
 """The interface of every index of unmatched events.
 
 An index holds the unmatched events of both sides at one node of the order, and takes the three steps of the
-algorithm (see `pairwise`) for each new event.
+`algorithm` for each new event.
 
 In step 2 an index *sets aside* the smallest part of itself that the difference touches, as a `Scope`: events
 of that part go to the scope until the index resumes it. See `scope`.
@@ -41,8 +41,15 @@ class SetAside(Protocol):
     order: Order
     pieces: tuple[list[Event], list[Event]]
     example: Event
-    gathering: bool
-    lost: bool
+
+    @property
+    def gathering(self) -> bool: ...  # noqa: D102
+
+    @property
+    def lost(self) -> bool: ...  # noqa: D102
+
+    def step(self, step: str) -> None:
+        """Begin to `gather` other events, or to `collect` every event."""
 
     def add(self, side: Side, event: Event) -> None:
         """Add an event."""

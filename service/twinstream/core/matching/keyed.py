@@ -1,7 +1,7 @@
 """Keys and branches: a separate index for each, made when its first event comes.
 
 Events of different keys are independent, so the index of an event's key answers all questions of the
-algorithm (see `pairwise`). Used where the order within a key is neither a sequence nor a bag; those are lanes
+`algorithm`. Used where the order within a key is neither a sequence nor a bag; those are lanes
 (see `lanes`).
 """
 

@@ -2,7 +2,7 @@
 
 Bags, sequences, and both by key or branch divide events into *lanes*: dependent within a lane, independent
 across lanes. A bag has a lane for each canonical form. For an event x of side i, with j the other side, the
-steps of the algorithm (see `pairwise`) become:
+steps of the `algorithm` become:
 
 1. no unmatched event of i depends on x   ⇔  the lane of x has no event of i;
    a minimal y of j equals x              ⇔  the oldest event of j in that lane equals x: both are matched;

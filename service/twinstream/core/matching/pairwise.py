@@ -2,38 +2,22 @@
 
 Nothing can be looked up, so each event is compared with every unmatched event of a side. Declare an order
 wherever possible.
-
-**The algorithm** has three steps, as in the paper. U[i] are the *unmatched* events of side i, in the order in
-which they came. Two events are *dependent* if they may not change places. An event is *minimal* in U[i] if it
-depends on no event of U[i] that came before it. For an event x of side i, with j the other side:
-
-1. if x is minimal in U[i], and an event y that is minimal in U[j] equals x, both are matched;
-2. else, if an event of U[j] depends on x, the streams are now known to differ, and the part of the order that
-   the difference touches is set aside;
-3. else x is unmatched, and is added to U[i].
-
-Equal events have equal dependences. So of equal events of a side only the oldest can be minimal. And if U[j]
-has an equal y, x is always minimal: an event of U[i] that depends on x also depends on y, and step 2 would
-have found that pair before. That is why an index needs to look at only a few events.
-
-Every other index answers the same questions by a look-up, which its docstring names.
-
-Source: DiffStream (OOPSLA 2020), section 4.2 (the algorithm), 4.3 (it is optimal).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside
+from twinstream.core.matching.algorithm import Algorithm
+from twinstream.core.matching.index import Hooks, Pairs, SetAside
 from twinstream.core.order import Pairwise
 from twinstream.errors import RelationError
 
 
-class PairwiseIndex(Index):
+class PairwiseIndex(Algorithm):
     """The unmatched events of both sides as lists, oldest first.
 
     Complexity: O(n) calls of the function for each event, in the number of unmatched events.
@@ -47,24 +31,30 @@ class PairwiseIndex(Index):
         self._aside: SetAside | None = None
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        """Take steps 1 and 2. Raises RelationError if the function distinguishes between equal events."""
         if self._aside is not None:
             self._aside.add(side, event)
             return None
-        mine, theirs = self._unmatched[side], self._unmatched[side.other]
-        equal = next((one for one in theirs if self._hooks.equal(one, event)), None)
-        if equal is not None:
-            self._check_law(event, equal, [one for one in theirs if one is not equal])
-            before = takewhile(lambda one: one is not equal, theirs)
-            if not self._depends(event, mine) and not self._depends(equal, before):
-                self.remove(side.other, (equal,))
-                return equal  # step 1
-        if self._depends(event, theirs):
-            self._set_aside(side, event)  # step 2
-            return None
-        return UNANSWERED
+        return super().answer(side, event, route)
 
-    def _set_aside(self, side: Side, event: Event) -> None:
+    def oldest_equal(self, side: Side, event: Event) -> Event | None:
+        """As in `Algorithm`. Raises RelationError if the function distinguishes between equal events."""
+        found = next((one for one in self._unmatched[side] if self._hooks.equal(one, event)), None)
+        if found is not None:
+            self._check_law(event, found, [one for one in self._unmatched[side] if one is not found])
+        return found
+
+    def is_minimal(self, side: Side, event: Event) -> bool:
+        before = takewhile(lambda one: one is not event, self._unmatched[side])
+        return not any(self._dependent(event, one) for one in before)
+
+    def any_dependent(self, side: Side, event: Event) -> bool:
+        return any(self._dependent(event, one) for one in self._unmatched[side])
+
+    def match(self, side: Side, event: Event) -> Event:
+        self.remove(side, (event,))
+        return event
+
+    def set_aside(self, side: Side, event: Event) -> None:
         self._aside = self._hooks.open(self, self._order, self._depth)
         for owner in Side:
             for one in self._unmatched[owner]:
@@ -72,8 +62,8 @@ class PairwiseIndex(Index):
         self._unmatched = ([], [])
         self._aside.add(side, event)
 
-    def _depends(self, event: Event, others: Iterable[Event]) -> bool:
-        return any(self._dependent(event, one) for one in others)
+    def add(self, side: Side, event: Event) -> None:
+        self._unmatched[side].append(event)
 
     def _check_law(self, event: Event, equal: Event, others: Sequence[Event]) -> None:
         for other in others:
@@ -96,7 +86,7 @@ class PairwiseIndex(Index):
         return ((event, event[3]) for event in self._unmatched[side])
 
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
-        self._unmatched[side].append(event)
+        self.add(side, event)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         gone = set(map(id, events))

@@ -3,8 +3,8 @@
 Each rule has two roles, and splits the events of a role by the key that both must share. The unmatched
 events of one role and key of a side are a *bucket*. The event's `Roles` say in which buckets it is, and which
 buckets of either side *oppose* it, that is, hold the events that depend on it. So for an event x of side i,
-with j the other side, and y the oldest unmatched event of j that equals x, the questions of the algorithm
-(see `pairwise`) become:
+with j the other side, and y the oldest unmatched event of j that equals x, the questions of the `algorithm`
+become:
 
 1. y is minimal  ⇔  no bucket of j that opposes it has an event older than y;
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
