@@ -9,8 +9,8 @@ Shard 0 looks at the others in turns: where one has begun later, its own memory 
 its store or by an older state of that. So all of them come to the last beginning that any of them knows of.
 
 Where offsets are the start it may not be known where just this shard began, if its state is gone. And Kafka
-may not have the beginning any more. Then it begins behind a hole: nothing that it finds decides anything
-until somebody resets it again.
+may not have the beginning any more. Or, with `now`, this shard never rests. Then it begins behind a hole:
+nothing that it finds decides anything until somebody resets it again.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.load import digest
 from twinstream.starting.offset_backup import gone
-from twinstream.starting.reset_model import Resets, at_offsets, unrest
+from twinstream.starting.reset_model import Resets, at_offsets, unfit_for_now, unrest
 
 LOOK_SECONDS = 1.0
 PLACE_LOST = (
     "where {shard} began with the last reset was lost with its state in the store, so nobody knows which of "
     "its events are to be compared: reset it again"
+)
+CANNOT_REST = (
+    "{shard} could not begin anew with the others at a moment at which no event waits for a partner, since "
+    "{reason}: reset it again, from another start"
 )
 UNSURE = "nobody knows whether it has begun anew with the other shards"
 AWAITS_REST = "it begins anew at a moment at which no event waits for a partner ({waiting})"
@@ -117,12 +121,17 @@ class ShardResets:
         if resets.rested and not is_lost:
             return self._here(run, head, resets)
         start = resets.applied_to(self._spec).start
-        placed = self._placed(run, start, resets) if start.at in ("earliest", "offsets") else {}
+        holes = [Hole(PLACE_LOST.format(shard=self._shard))] if resets.rested else []
+        placed = self._placed(run, start, holes) if start.at in ("earliest", "offsets") else {}
         return {**resets.beginning(self._digest, head["started_at"]), **placed}
 
     def _here(self, run: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
         """The head with which this shard begins where it rests; None where it does not."""
         ground = run.ground()
+        if ground is not None and (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
+            hole = Hole(CANNOT_REST.format(shard=self._shard, reason=unfit))
+            positions = run.intake.positions
+            return {**resets.beginning(self._digest, head["started_at"]), **_behind([hole], positions)}
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
         run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
         if ground is None or waiting is not None:
@@ -131,7 +140,7 @@ class ShardResets:
         here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
         return resets.moved_to(here).beginning(self._digest, head["started_at"])
 
-    def _placed(self, run: ComparisonRun, start: Start, resets: Resets) -> dict[str, Any]:
+    def _placed(self, run: ComparisonRun, start: Start, holes: list[Hole]) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""
         topics = self._source.topics()
         named = {side: start.offsets_of(side) for side in Side}
@@ -139,19 +148,22 @@ class ShardResets:
             named = {side: dict.fromkeys(topics[side].first, 0) for side in Side}
         wanted: Positions = {side: {**run.intake.positions[side], **run.own(named[side])} for side in Side}
         own = {side: topics[side]._replace(first=run.own(topics[side].first)) for side in Side}
-        holes = list(gone(wanted, own))
-        if resets.rested:
-            holes.insert(0, Hole(PLACE_LOST.format(shard=self._shard)))
+        holes = [*holes, *gone(wanted, own)]
         if not holes:
             return {}
         place = {
             side: {p: max(at, topics[side].first.get(p, at)) for p, at in wanted[side].items()}
             for side in Side
         }
-        return {
-            "place": [list(map(list, place[side].items())) for side in Side],
-            "holes": list(map(list, holes)),
-        }
+        return _behind(holes, place)
+
+
+def _behind(holes: list[Hole], place: Positions) -> dict[str, Any]:
+    """The members of a head that begins at a place, behind holes."""
+    return {
+        "place": [list(map(list, place[side].items())) for side in Side],
+        "holes": list(map(list, holes)),
+    }
 
 
 def _is_later(theirs: Resets, own: Resets) -> bool:

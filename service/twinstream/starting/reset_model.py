@@ -8,7 +8,7 @@ If several matchers share the comparison, shard 0 resets it, and the others foll
 
 `now` is the position of both readers at a moment without unmatched events: then every earlier event is
 settled on both sides, and every later event has its partner later. The matcher waits for such a moment. It
-proves nothing if the matcher does not follow all that is written (`_unfit_for_now`).
+proves nothing if the matcher does not follow all that is written (`unfit_for_now`).
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def at_offsets(positions: Positions) -> Start:
     return Start.model_validate({"at": "offsets", **offsets})
 
 
-def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
-    """The reason why a moment without unmatched events would prove nothing; None if it does."""
+def unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
+    """The reason why a moment without unmatched events never comes, or proves nothing; None if it may."""
     if spec.duplicates.policy == "replays":
         return "a retry may write again what was written before (`duplicates: replays`)"
     if spec.start.at in ("event_time", "input"):
@@ -141,6 +141,8 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
         return (
             "some partitions may have had their copy of a barrier, and others not (`copies: per_partition`)"
         )
+    if comparison.overflowing:
+        return "it has stopped comparing, so what is unmatched now stays unmatched"
     if comparison.halted:
         return "it has halted, and what came since was not compared (`on_divergence: halt`)"
     return None
@@ -212,7 +214,7 @@ class ResetStarts:
     def _now(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
-        if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
+        if (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
         waiting = unrest(ground, self._clock.monotonic())
         if waiting is None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.players import Players, at_the_ends, playing
-from tests.support.team import Team, write_all
+from tests.support.team import DIVIDED, Team, write_all
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.matcher.shard_resets import PLACE_LOST
+from twinstream.matcher.shard_resets import CANNOT_REST, PLACE_LOST
 from twinstream.ports import EMPTY
 from twinstream.status.comparison import Reset
 
@@ -43,6 +43,23 @@ def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number
     view = players.turns(24)
     assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
     assert [hole.reason for hole in view.status.holes] == [PLACE_LOST.format(shard=f"shard {number} of 2")]
+    assert isinstance(players.reset(at_the_ends(players), "r-2"), Reset)
+    write_all(players.team, 24)
+    view = players.turns(24)
+    assert (view.status.reset_count, view.status.matched, view.answer) == (2, 24, "pass")
+
+
+def test_a_shard_that_never_rests_begins_with_the_others_behind_a_hole() -> None:
+    players = Players(Team(spec=f"{DIVIDED}limits: {{unmatched_events: 40}}\n"))
+    for side, first in ((Side.LEFT, 0), (Side.RIGHT, 100)):
+        players.team.write(side, 1, *(("k", first + number) for number in range(60)))
+    players.turns()
+    assert isinstance(players.reset("now"), Reset)
+    view = players.turns(24)
+    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    reason = "it has stopped comparing, so what is unmatched now stays unmatched"
+    told = CANNOT_REST.format(shard="shard 1 of 2", reason=reason)
+    assert [hole.reason for hole in view.status.holes] == [told]
     assert isinstance(players.reset(at_the_ends(players), "r-2"), Reset)
     write_all(players.team, 24)
     view = players.turns(24)
