@@ -1,7 +1,7 @@
 """The interfaces between the runtime and the outside world.
 
 `twinstream.adapters` implements them, `twinstream.bootstrap` wires them. Each has one battery of checks that
-every implementation passes, including the shipped in-memory ones.
+every implementation passes, including the in-memory ones of tests and benchmarks.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A consumer does not notice that its topic was deleted and recreated: it goes on at its offset. The new records
 are compared as if they were of the old topic, and differ as a matter of course. So a difference counts only
 once a look that *began after its records were read* has found both topics unchanged, since topic ids are
-never reused (`Comparison.vouch`). If a look finds a change, the differences found since the last look without
+never reused (`Proven.vouch`). If a look finds a change, the differences found since the last look without
 one are disowned (`Comparison.disown`).
 
 A look takes a few milliseconds, and the matcher goes on meanwhile. One is requested once a second if records

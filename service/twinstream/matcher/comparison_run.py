@@ -288,6 +288,7 @@ class ComparisonRun:
             return None
         begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
         account = Backup(
+            version=1,
             digest=self._digest,
             run=begun,
             sequence=sequence,

@@ -12,7 +12,11 @@ _STATM = Path("/proc/self/statm")
 
 def resident_bytes() -> int:
     """The resident memory of the process."""
-    return int(_STATM.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except OSError:  # As with no file descriptor left; the largest so far is known without one.
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return pages * resource.getpagesize()
 
 
 def watch_memory(comparison: Comparison, limit_bytes: int | None) -> None:

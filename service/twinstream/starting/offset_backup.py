@@ -13,7 +13,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
@@ -35,7 +35,9 @@ class Backup(Frozen):
     The note of each partition has the offset at which reading it began, and the id of its topic.
     """
 
-    version: Literal[1] = 1
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    version: Literal[1]
     digest: str
     run: datetime
     sequence: int

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,11 +90,14 @@ def test_lines_longer_than_a_block_are_read_whole(tmp_path: Path) -> None:
     assert content(path) == lines
 
 
+@pytest.mark.parametrize(
+    ("name", "pack"), [("x", bytes), ("x.gz", gzip.compress), ("x.zst", zstandard.ZstdCompressor().compress)]
+)
 def test_a_line_that_is_too_long_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
     monkeypatch.setattr(files, "LINE_BYTES", 2 << 20)
-    assert refusal(tmp_path / "x", b"1\n" + b"a" * (8 << 20)) == ":2: is longer than 2 MiB"
+    assert refusal(tmp_path / name, pack(b"1\n" + b"a" * (8 << 20) + b"\n2\n")) == ":2: is longer than 2 MiB"
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,9 @@ def _frames(packed: BufferedIOBase) -> Iterator[bytes]:
     """The content of all frames; the library's own reader takes a truncated file as complete."""
     frame, inside, left = zstandard.ZstdDecompressor().decompressobj(), False, b""
     while chunk := left or packed.read(PACKED_BYTES):
-        yield frame.decompress(chunk)
+        unpacked = frame.decompress(chunk)
+        for begin in range(0, len(unpacked), BLOCK_BYTES):
+            yield unpacked[begin : begin + BLOCK_BYTES]
         inside, left = not frame.eof, b""
         if frame.eof:
             left = frame.unused_data
