@@ -180,3 +180,16 @@ def test_a_matcher_whose_service_was_killed_while_it_came_up_does_nothing(tmp_pa
     service.join()
     eventually(lambda: not _lives(matcher), what="it ends")
     assert not (tmp_path / "works").exists()
+
+
+def _is_killed_further_on_each_time(pipe: Connection, brief: StartArgs) -> None:
+    PipePublisher(pipe).publish(withdrawn(len(brief.left_out)))
+    Trail(brief.trail).enter(Batch(Side.RIGHT, 0, [b""], [time.monotonic_ns()], [0]))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@on_a_loop
+async def test_a_matcher_that_is_killed_in_different_batches_leaves_nothing_out() -> None:
+    async with supervised(_is_killed_further_on_each_time) as heard:
+        await until(lambda: len(heard.published) >= 4, "it was killed three times")
+        assert heard.published[:4] == [withdrawn(0)] * 4

@@ -242,14 +242,14 @@ class Plain:
     """One query of a side: every row is kept, and all is counted anew with each.
 
     A batch is closed when each partition, of those that are expected or have shown up, has gone on to a later
-    one behind its last row of it. Then it is a hole if its attempts do not agree. A row that raises what a
-    closed one wrote opens it again, unless it is a hole.
+    one since it was opened, and behind its last row of it. Then it is a hole if its attempts do not agree. A
+    row that raises what a closed one wrote opens it again, unless it is a hole.
     """
 
     def __init__(self, expected: Iterable[int]) -> None:
         self._rows: list[tuple[int, int, Wrote]] = []
         self._partitions = set(expected)
-        self._open: set[int] = set()
+        self._open: dict[int, int] = {}
         self.holes: list[int] = []
 
     def take(self, batch: int, partition: int, wrote: Wrote) -> bool:
@@ -260,7 +260,7 @@ class Plain:
         raised = batch_counts(self._wrote(batch)).total() > batch_counts(before).total()
         self._close({number for number in self._open if not self._waits(number)})
         if not before or (raised and batch not in self.holes):
-            self._open.add(batch)
+            self._open[batch] = len(self._rows)
             self._close({batch} if not self._waits(batch) else set())
         return raised
 
@@ -272,14 +272,17 @@ class Plain:
         return [wrote for number, _, wrote in self._rows if number == batch]
 
     def _waits(self, batch: int) -> bool:
-        def last(partition: int, among: Callable[[int], bool]) -> int:
-            rows = enumerate(self._rows, 1)
-            return max((at for at, (n, p, _) in rows if p == partition and among(n)), default=0)
+        def has_gone_on(partition: int) -> bool:
+            rows = [(at, n) for at, (n, p, _) in enumerate(self._rows, 1) if p == partition]
+            since = max([self._open[batch], *(at for at, n in rows if n == batch)])
+            before = [n for at, n in rows if at <= since][-1:]
+            return any(n > batch for n in before + [n for at, n in rows if at > since])
 
-        return any(last(p, batch.__eq__) >= last(p, batch.__lt__) for p in self._partitions)
+        return not all(map(has_gone_on, self._partitions))
 
     def _close(self, batches: set[int]) -> None:
-        self._open -= batches
+        for batch in batches:
+            del self._open[batch]
         self.holes += [one for one in sorted(batches) if not attempts_agree(self._wrote(one))]
 
 

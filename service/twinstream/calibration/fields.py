@@ -214,7 +214,8 @@ class _Fields:
 
     def _leaf(self, path: Path, found: list[_Twins]) -> None:
         """Find the noise of a plain value: a number that wobbles, or a value that always differs."""
-        differing, seen = {twins.pair for twins in found}, self._seen(path)
+        differing = {twins.pair for twins in found}
+        seen = sorted(differing.union(self._seen(path)))
         if self._number(path, found, seen):
             return
         if self._add(path, "ignore", differing, seen, ALWAYS):
@@ -259,7 +260,7 @@ class _Fields:
             if part is None or not wide:
                 break
             apart |= {near[place][0] for place in wide}
-            near = [one for place, one in enumerate(near) if place not in wide]
+            near = [one for one in near if one[0] not in apart]
         return (near, apart) if near else (every, set())
 
     def _values(self, path: Path) -> Iterator[Fraction]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -149,7 +150,7 @@ def test_one_value_that_differs_five_times_as_far_does_not_widen_a_tolerance() -
     one = rows(300, id=lambda n: n, price=lambda n: 10.25 + n)
     other = [{**row, "price": row["price"] + random.choice([-0.01, 0.01])} for row in one]
     other[77]["price"] = one[77]["price"] + 0.05
-    answer = calibrated(one, other)
+    answer = calibrated(one, other, identity=["id"])
     assert answer.found.result == "unexplained"
     assert answer.found.draft.spec.equality.tolerance["price"].abs <= 0.02
     assert [left.places for left in answer.found.unexplained] == [((77, 77),)]
@@ -179,3 +180,21 @@ def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path
     answer = calibrated(one, other, file)
     assert answer.found.result == "unexplained"
     assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", False)]
+
+
+def test_what_is_put_aside_in_one_element_of_an_array_sets_no_tolerance_by_another() -> None:
+    """At sixteen events one element is far off, and the other a little: both are of that cause."""
+    rng = Random(1)
+
+    def near(event: int, element: int) -> float:
+        size = rng.uniform(0.01, 0.05) if not 100 <= event < 116 else 0.15 if element else 1.5
+        return rng.choice((-1, 1)) * size
+
+    one = [{"id": n, "bag": [{"n": i, "v": rng.uniform(0, 1000)} for i in (0, 1)]} for n in range(400)]
+    other = [
+        {**event, "bag": [{**item, "v": item["v"] + near(event["id"], item["n"])} for item in event["bag"]]}
+        for event in one
+    ]
+    answer = calibrated(one, other, identity=["id"])
+    assert answer.found.result == "unexplained"
+    assert answer.found.draft.data["equality"] == {"tolerance": {"bag.v": {"abs": Decimal("0.05")}}}

@@ -176,3 +176,12 @@ def test_however_partitions_are_filled_and_sides_are_slow_no_limit_is_reached(se
     source.slow = None
     status = bench.settled(worker)
     assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", count, [])
+
+
+@SIDES
+def test_a_side_that_fills_half_of_the_limit_is_not_read_on_though_the_other_has_nothing(slow: Side) -> None:
+    bench = Bench(spec=SPEC + "limits: {unmatched_events: 1000}\n", source=MemorySource(batch=100))
+    worker = bench.started()
+    bench.write(slow.other, *(("a", number) for number in range(2000)))
+    bench.run(worker, steps=50)
+    assert worker.comparison.unmatched(slow.other) == 600

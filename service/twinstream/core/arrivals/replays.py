@@ -30,7 +30,8 @@ other. It is decided when the batch is *closed*:
 - when everything up to a later batch is known to be read (`looked`), even if a partition is idle;
 - when it is forgotten.
 
-A row that raises M of a closed batch opens it again, until each partition has gone on behind its last row.
+A row that raises M of a closed batch opens it again. Then a partition is past it once its last row is of a
+later batch, and a look proves nothing before a row of a later batch was read since.
 
 **Differences before that.** A difference found while a batch is open may be caused by a retry that has not
 come yet. So it is held (`Retries.needs`) until the batches are closed that its proof lies in or behind, and
@@ -63,6 +64,8 @@ from twinstream.core.proofs import MicroBatchId, Starts
 
 ROWS_LIMIT = 4_000_000
 """Rows of a side that are remembered beyond the horizon of the active query: some 400 MB."""
+READ, LOOKED = 1, 2
+"""Since a batch was opened, a row of a later one was read; and before the last look at the topic."""
 _NAMES = ("reference", "candidate")
 _BEFORE = b"before"
 """The salt that gives an event before the start another hash than an equal one behind it."""
@@ -168,34 +171,40 @@ class Replays:
         partition = place[0]
         batch = query.batches.get(number)
         if batch is None:
-            partitions = self._expected | query.front.keys()
-            waits = {other for other in partitions if query.front.get(other, -1) <= number}
-            batch = query.batches[number] = query.open[number] = MicroBatch(place, waits)
+            batch = query.batches[number] = query.open[number] = MicroBatch(
+                place, self._behind(query, number)
+            )
         batch.counts = batch.counts or behind
         leaders = batch.leaders.weight
         raised = batch.add(attempt, form, place, near)
         self._rows += 1 + batch.leaders.weight - leaders
-        batch.waits.add(partition)
         if number in query.open:
+            batch.waits.add(partition)
             batch.starts.setdefault(*place)
         elif raised and not batch.refuted:
             query.open[number] = batch
-            batch.starts = dict([place])
+            batch.waits, batch.starts, batch.passed = self._behind(query, number), dict([place]), 0
         return raised
+
+    def _behind(self, query: Query, number: int) -> set[int]:
+        """The partitions whose last row is not of a later batch."""
+        partitions = self._expected | query.last.keys()
+        return {partition for partition in partitions if query.last.get(partition, -1) <= number}
 
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
         """Note that a partition goes on with another batch."""
         front = query.front.get(partition)
         if front is None:
-            for other, batch in query.batches.items():
+            for other, batch in query.open.items():
                 if other >= number:
                     batch.waits.add(partition)
         query.last[partition] = number
         query.front[partition] = number if front is None else max(front, number)
-        for other, batch in tuple(query.batches.items()):
+        for other, batch in tuple(query.open.items()):
             if other < number:
+                batch.passed = batch.passed or READ
                 batch.waits.discard(partition)
-                if not batch.waits and other in query.open:
+                if not batch.waits:
                     self._close(name, query, other)
         self._forget_old(name, query)
         if self._rows > ROWS_LIMIT:
@@ -231,6 +240,10 @@ class Replays:
                 query.complete = query.newest_seen
                 self._close_below(name, query, query.complete)
                 self._forget_old(name, query)
+            for number, batch in tuple(query.open.items()):
+                if at_end and batch.passed == LOOKED:
+                    self._close(name, query, number)
+                batch.passed = batch.passed and LOOKED
             query.newest_seen = query.newest
 
     def end(self) -> None:

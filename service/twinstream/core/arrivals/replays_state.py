@@ -67,6 +67,7 @@ def _batch_state(number: int, batch: MicroBatch, query: Query) -> dict[str, Any]
         "starts": [list(start) for start in batch.starts.items()],
         "open": number in query.open,
         "waits": sorted(batch.waits),
+        "passed": batch.passed,
         "retried": batch.retried,
         "refuted": batch.refuted,
         "counts": batch.counts,
@@ -83,7 +84,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), set(row["waits"]))
         batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
-        batch.starts = dict(row["starts"])
+        batch.starts, batch.passed = dict(row["starts"]), row["passed"]
         if row["open"]:
             query.open[row["number"]] = batch
         for one in kept["executions"]:

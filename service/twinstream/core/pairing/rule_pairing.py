@@ -104,7 +104,8 @@ class _Completion:
         if not whole and not any(rest):
             # The oldest unpaired event is the difference of the scope until more is known.
             rest, clean = [loose[0][:1], [] if loose[0] else loose[1][:1]], 0
-        tails = [[n for n in places if n not in set(gone)] for places, gone in zip(loose, rest, strict=True)]
+        gone = list(map(set, rest))
+        tails = [[n for n in places if n not in one] for places, one in zip(loose, gone, strict=True)]
         return Pairing(
             [(self.left[i].place, self.right[j].place) for i, j in self.pairs],
             rest=(self._named(Side.LEFT, rest[0]), self._named(Side.RIGHT, rest[1])),

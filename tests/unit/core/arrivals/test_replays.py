@@ -143,6 +143,22 @@ def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
     assert [batch for batch, _ in told.open()] == [(Side.RIGHT, "q", 2)]
 
 
+def test_a_batch_opened_again_beside_an_idle_partition_is_closed_by_looks_behind_a_later_one() -> None:
+    told = Told()
+    told.expect([0, 1])
+    told.new("3/e/0.0:a@0 5/e/0.0:b@0")
+    for _ in range(2):
+        told.looked(at_end=True)
+    told.new("3/f/0.0:ac@0")
+    for _ in range(3):
+        told.looked(at_end=True)
+    assert (Side.RIGHT, "q", 3) in dict(told.open()), "its retry may still write"
+    told.new("5/f/0.0:b@0")
+    for _ in range(2):
+        told.looked(at_end=True)
+    assert (Side.RIGHT, "q", 3) not in dict(told.open())
+
+
 # -- the horizon -------------------------------------------------------------------------------------------
 
 

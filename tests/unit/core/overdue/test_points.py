@@ -51,6 +51,11 @@ def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_on_every_clock() -> None:
     assert timeline("L:a@0 both:a@1-100 ?", TIMED).suspicions == [1]
 
 
+def test_a_restart_changes_nothing() -> None:
+    seconds = " ".join(f"restart both@{second}" for second in range(16, 20))
+    assert timeline(f"L:a@5 both@0-16 ? {seconds} ?", PROVES, timed=True).kinds == ["missing"]
+
+
 def test_both_sides_must_be_read_to_their_ends() -> None:
     seen = timeline("L:a@5 both@0-30 ?", TIMED, timed=True)
     for at_end in ((True, False), (False, True), (False, False)):
