@@ -49,7 +49,7 @@ def sound(watch: Watched, where: str) -> None:
         for theme in THEMES if device else ():
             watch.page.emulate_media(color_scheme=theme)
             assert violations(watch.page) == [], (where, device, theme)
-        watch.page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        watch.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.timeout(180)
