@@ -130,8 +130,7 @@ class ShardResets:
         ground = run.ground()
         if ground is not None and (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
             hole = Hole(CANNOT_REST.format(shard=self._shard, reason=unfit))
-            positions = run.intake.positions
-            return {**resets.beginning(self._digest, head["started_at"]), **_behind([hole], positions)}
+            return {**resets.beginning(self._digest, head["started_at"]), **_behind([hole], ground.positions)}
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
         run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
         if ground is None or waiting is not None:
