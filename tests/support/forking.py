@@ -74,6 +74,8 @@ class Forked:
         # What is forked would otherwise import the main program of the tests.
         with patch.object(main, "__spec__", None), patch.object(main, "__file__", None, create=True):
             self._process.start()
+        assert self._process.pid is not None, "it was started"
+        self.pid = self._process.pid
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
@@ -83,13 +85,13 @@ class Forked:
         """Its exit code, when it has ended. Raises TimeoutExpired."""
         self._process.join(timeout)
         if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired(str(self._process.pid), timeout)
+            raise subprocess.TimeoutExpired(str(self.pid), timeout)
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
-        if self._process.is_alive() and self._process.pid is not None:
-            os.kill(self._process.pid, number)
+        if self._process.is_alive():
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill it."""
