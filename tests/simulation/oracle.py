@@ -18,7 +18,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import APART_SECONDS
-from twinstream.matcher.shard_resets import AWAITS_REST
+from twinstream.matcher.shard_resets import FOLLOWS
 from twinstream.ports import Positions
 from twinstream.processes.standby import RELAYED
 from twinstream.status.common import Sides
@@ -48,7 +48,6 @@ _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
 _TOGETHER = "all together"
 _RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
-_FOLLOWS = AWAITS_REST.partition(" (")[0]
 _STATE_LOST = "the state in the store was lost"
 
 
@@ -123,7 +122,7 @@ class Oracle:
             case ShardStatus(status=status) if RELAYED in status.health.reasons:
                 self._check_relayed(process, status)
             case ShardStatus(status=status, waiting_for=waiting_for):
-                self._check(process, status, follows=(waiting_for or "").startswith(_FOLLOWS))
+                self._check(process, status, follows=(waiting_for or "").startswith(FOLLOWS))
             case ComparisonStatus():
                 self._check(process, publication)
             case DivergenceReport(provisional=False):

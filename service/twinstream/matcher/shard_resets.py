@@ -44,7 +44,10 @@ CANNOT_REST = (
     "{reason}: reset it again, from another start"
 )
 UNSURE = "nobody knows whether it has begun anew with the other shards"
-AWAITS_REST = "it begins anew at a moment at which no event waits for a partner ({waiting})"
+FOLLOWS = "it begins anew"
+"""How every reason begins for which a shard has not begun anew with the others."""
+AWAITS_REST = f"{FOLLOWS} at a moment at which no event waits for a partner ({{waiting}})"
+AWAITS_KAFKA = f"{FOLLOWS} as soon as Kafka says which records there are ({{error}})"
 
 log = structlog.get_logger()
 
@@ -90,8 +93,9 @@ class ShardResets:
             return
         try:
             beginning = self._beginning(run, head)
-        except SourceError:
-            return  # Kafka does not say what there is: it is tried again.
+        except SourceError as error:
+            run.situation.behind = AWAITS_KAFKA.format(error=error)
+            return
         if beginning is None:
             return
         try:

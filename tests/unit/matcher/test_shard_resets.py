@@ -73,6 +73,17 @@ def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_
     assert (view.answer, view.status.matched) == ("pass", 24)
 
 
+def test_a_shard_for_which_kafka_is_away_says_that_it_begins_anew_when_kafka_answers() -> None:
+    players = playing()
+    assert isinstance(players.reset({"at": "earliest"}), Reset)
+    players.team.sources[1].down = "the broker does not answer"
+    view = players.turns(2)
+    waits = "it begins anew as soon as Kafka says which records there are (the broker does not answer)"
+    assert f"shard 1 of 2: {waits}" in view.status.reason
+    players.team.sources[1].down = None
+    assert players.turns().answer == "pass"
+
+
 # -- `now` -------------------------------------------------------------------------------------------------
 
 
