@@ -295,12 +295,13 @@ class OpenScopes:
     def _settle_next(self, scope: Scope, index: Index, ended: tuple[bool, bool]) -> Explanation | None:
         """Close a scope where its sides have met for the first time, or lose it; returns its explanation."""
         while (look := scope.next_look(ended, self._rules.scope_limit)) is not None:
-            explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
-            self._credit -= scope.cost
             if look.lost:
+                explanation = scope.explain_lost(self._rules, self._ledger.is_copy, look.lengths)
                 self.hole(self._too_much)
                 self._give_up(scope, explanation)
                 return explanation
+            explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
+            self._credit -= scope.cost
             if look.whole or explanation.met:
                 self.close(scope, explanation, index)
                 return explanation

@@ -24,14 +24,22 @@ Source: DiffStream stops at the first difference (section 4.2); going on is ours
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
-from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Naming, Recent
+from twinstream.core.diagnosis.findings import (
+    AreDependent,
+    Finding,
+    Letters,
+    Naming,
+    Recent,
+    explain_partnerless,
+)
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.events import (
@@ -39,6 +47,7 @@ from twinstream.core.events import (
     PARTITION,
     TIMESTAMP_MS,
     Event,
+    Letter,
     PartitionOffset,
     Side,
     place_in_side,
@@ -305,6 +314,34 @@ class Scope:
         looked = self.pieces[0][: len(left)], self.pieces[1][: len(right)]
         newest_ms = max((event[TIMESTAMP_MS] for piece in looked for event in piece), default=0)
         return Explanation(found, matched, tails, met, (_last_of(looked[0]), _last_of(looked[1])), newest_ms)
+
+    def explain_lost(self, relation: Relation, recent: Recent, lengths: Lengths) -> Explanation:
+        """The explanation with which it is given up, of its first `lengths` events.
+
+        They may end before the barrier that proves the difference. Then the events of that epoch without an
+        equal one in it are the findings, as far as these lengths go.
+        """
+        explanation = self.explain(relation, recent, whole=False, lengths=lengths)
+        if explanation.findings or not isinstance(self.order, Epochs):
+            return explanation
+        left, right = (self._alone_in_epoch(side, lengths[side]) for side in Side)
+        found = explain_partnerless(left, right, relation.letter, relation.identity, recent)
+        return explanation._replace(findings=found)
+
+    def _alone_in_epoch(self, side: Side, length: int) -> list[Event]:
+        """The first events of a piece, up to a barrier, without an equal one up to the other's barrier."""
+        own, other = (self._first_epoch(one) for one in (side, side.other))
+        letters: defaultdict[int, list[Letter]] = defaultdict(list)
+        for item in other:
+            letters[hash(item.letter)].append(item.letter)
+        return [
+            self.pieces[side][item.place]
+            for item in own[:length]
+            if not any(item.letter == letter for letter in letters[hash(item.letter)])
+        ]
+
+    def _first_epoch(self, side: Side) -> list[Item]:
+        return list(takewhile(lambda item: item.route is not BARRIER, self._items_of(side)))
 
     def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
