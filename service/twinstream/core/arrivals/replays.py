@@ -25,13 +25,14 @@ within the tolerance is a replay, and one that differs by more is another row.
 other. It is decided when the batch is *closed*:
 
 - when the batch is reported as finished (`finish`), or the side has ended (`end`);
-- when a later batch of the query was read in each partition, behind the last row of this one. Partitions are
-  those that the topic is known to have, and those in which the query had rows;
+- when the last row of the query in each partition is of a later batch. Partitions are those that the topic is
+  known to have, and those in which the query had rows;
 - when everything up to a later batch is known to be read (`looked`), even if a partition is idle;
 - when it is forgotten.
 
-A row that raises M of a closed batch opens it again. Then a partition is past it once its last row is of a
-later batch, and a look proves nothing before a row of a later batch was read since.
+A row that raises M of a closed batch opens it again. Then a look proves nothing before a row of a later batch
+was read since. A partition that goes back to an earlier batch, since the query was started again from there,
+is waited for anew.
 
 **Differences before that.** A difference found while a batch is open may be caused by a retry that has not
 come yet. So it is held (`Retries.needs`) until the batches are closed that its proof lies in or behind, and
@@ -194,14 +195,15 @@ class Replays:
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
         """Note that a partition goes on with another batch."""
         front = query.front.get(partition)
-        if front is None:
+        if front is None or number < query.last[partition]:
             for other, batch in query.open.items():
                 if other >= number:
                     batch.waits.add(partition)
         query.last[partition] = number
         query.front[partition] = number if front is None else max(front, number)
-        for other, batch in tuple(query.open.items()):
+        for other in sorted(query.open):
             if other < number:
+                batch = query.open[other]
                 batch.passed = batch.passed or READ
                 batch.waits.discard(partition)
                 if not batch.waits:
