@@ -6,15 +6,16 @@ declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
+from twinstream.core.events import FORM, KIND, MARK, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.picture import from_difference, json_text, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
+from twinstream.spec.decode.headers import input_position
 from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import why
 
@@ -100,7 +101,7 @@ def text_of(
     elif finding.kind == "reordered" and finding.witness:
         sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
     else:
-        sentences = [_what(finding, sight), _proof(finding, order, sight)]
+        sentences = [_what(finding, sight), _proof(finding, order, sight), *_input(finding.event)]
     if divergence.late is not None:
         sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
     if divergence.tainted:
@@ -128,6 +129,14 @@ def _place(event: Event) -> str:
 def _both_places(left: Event | None, right: Event | None) -> str:
     events = zip(Side, (left, right), strict=True)
     return ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in events if event is not None)
+
+
+def _input(event: Event) -> Iterator[str]:
+    """The input record that an event without a partner comes from, if the event names one."""
+    mark = event[MARK]
+    if isinstance(mark, str) and mark:
+        topic, partition, offset = input_position(mark)
+        yield f"It comes from the input record in {topic} partition {partition} offset {offset}."
 
 
 # -- changed -----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, s
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.events import Event
 from twinstream.explain.masking import EVERYTHING, Mask
 
 
@@ -250,3 +251,24 @@ def test_a_masked_report_holds_no_value_that_may_not_be_seen() -> None:
     left, right = ({"id": "secret-1", "v": f"secret-{n}"} for n in (2, 3))
     for order in ("unordered", "{per_key: [id]}", "total"):
         assert "secret" not in str(changed(left, right, order=order, show=Mask([])))
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        ("clicks:2:1041", " It comes from the input record in clicks partition 2 offset 1041."),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_an_event_without_a_partner_names_the_input_record_that_it_comes_from(
+    mark: str | None, told: str
+) -> None:
+    driver = Driver(spec("unordered"))
+    driver.take(rides("L:7a"), review=True)
+    driver.end()
+    (divergence,) = driver.findings()
+    event = divergence.finding.event[:-1]
+    marked = divergence.finding._replace(left=Event(*event, mark))
+    report = driver.explainer(EVERYTHING).report(divergence._replace(finding=marked))
+    assert report["text"].endswith(f"No equal one came before the candidate ended or was long past it.{told}")
