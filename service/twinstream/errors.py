@@ -4,6 +4,8 @@
     ├── SettingsError      the operator: a flag, an environment variable, a settings file
     ├── SpecError          the owner of the comparison: the comparison file (file, line, key, rule)
     ├── InputError         the user of `check`: a file or a line of it
+    ├── SinkError          the owner of a pipeline: its sink cannot start, or Kafka refuses it
+    ├── OutputError        the user of the PySpark library: an output is none, or has no input
     ├── DecodeError        the producer of a record: it is not an event of this comparison
     ├── RelationError      the user's code: a function that decides dependence failed, or broke a law
     ├── SourceError        infrastructure: Kafka, a schema registry
@@ -50,6 +52,14 @@ class InputError(TwinstreamError):
     def __init__(self, file: str, line: int | None, problem: str) -> None:
         self.file, self.line, self.problem = file, line, problem
         super().__init__(f"{file}:{line}: {problem}" if line is not None else f"{file}: {problem}")
+
+
+class SinkError(TwinstreamError):
+    """The sink of a pipeline cannot start, or Kafka does not take what it says; the text says what to do."""
+
+
+class OutputError(TwinstreamError):
+    """The output of a pipeline cannot be had: it is none, or it has no input; the text says which."""
 
 
 class DecodeError(TwinstreamError):

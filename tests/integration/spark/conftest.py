@@ -1,0 +1,137 @@
+"""One Spark session for all tests of the PySpark library, which takes longer to start than most of them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from deploy.embedded import jars
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from twinstream.spark import records
+
+SOCKETS = pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+"""PySpark leaves the sockets open through which it collects rows."""
+ATTEMPTS = 3
+"""How often Spark tries a task."""
+ORIGIN = ("topic", "partition", "offset")
+
+
+class Record(NamedTuple):
+    """A record of Kafka."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Pipelines:
+    """A session, a broker, and topics; queries run to the end of their input, in batches of ten records."""
+
+    spark: SparkSession
+    kafka: Kafka
+    topic: MakeTopic
+    folder: Path
+
+    def input(self, events: Sequence[Any], *, partitions: int = 1) -> str:
+        """A topic with events, in turns in its partitions."""
+        name = self.topic(partitions=partitions)
+        self.write(name, events, partitions=partitions)
+        return name
+
+    def write(self, topic: str, events: Sequence[Any], *, partitions: int = 1) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka.brokers, "enable.idempotence": True})
+        for place, event in enumerate(events):
+            producer.produce(topic, json.dumps(event).encode(), partition=place % partitions)
+        assert producer.flush(30) == 0
+
+    def rows(self, topic: str, fields: str) -> DataFrame:
+        """The events of a topic as columns, with the columns that name their input record."""
+        reader = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka.brokers)
+        reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
+        read = reader.option("maxOffsetsPerTrigger", 10).load()
+        event = f"inline(array(from_json(cast(value as string), '{fields}')))"
+        return read.selectExpr(event, *ORIGIN)
+
+    def records(self, topic: str, fields: str = "k STRING, n INT") -> DataFrame:
+        return records(self.rows(topic, fields), key=["k"], keep=ORIGIN)
+
+    def run(
+        self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str | None = None
+    ) -> str:
+        """Run a query to the end of its input; returns its checkpoint."""
+        place = checkpoint or str(self.folder / uuid.uuid4().hex)
+        writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", place)
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return place
+
+    def read(self, topic: str) -> list[Record]:
+        """All records of a topic, partition by partition."""
+        consumer = Consumer({"bootstrap.servers": self.kafka.brokers, "group.id": "reads", "log_level": 0})
+        found = []
+        try:
+            for partition in consumer.list_topics(topic, 10).topics[topic].partitions:
+                place = TopicPartition(topic, partition, 0)
+                _, end = consumer.get_watermark_offsets(place, 10)
+                consumer.assign([place])
+                while len(found) < 1_000_000 and (position := _position(consumer, place)) < end:
+                    message = consumer.poll(10)
+                    assert message is not None, f"{topic}: nothing at {position}, and its end is {end}"
+                    found.append(Record(message.key(), message.value(), dict(message.headers() or [])))
+        finally:
+            consumer.close()
+        return found
+
+
+def _position(consumer: Consumer, place: TopicPartition) -> int:
+    (at,) = consumer.position([place])
+    return max(at.offset, place.offset)
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.jars": ",".join(map(str, jars.ensure(jars.SPARK))),
+        "spark.local.dir": str(folder),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        yield spark
+        end(spark)
+
+
+def end(spark: SparkSession) -> None:
+    """Stop Spark and its JVM, which would otherwise stay in memory until the last test has run."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # what the JVM takes as the end of its parent
+    gateway.proc.wait(30)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture
+def pipelines(session: SparkSession, kafka: Kafka, topic: MakeTopic, tmp_path: Path) -> Pipelines:
+    return Pipelines(session, kafka, topic, tmp_path)
