@@ -16,13 +16,14 @@ _ROOT = Path(__file__).parents[2]
 _PIPELINES = _ROOT / "deploy" / "pipelines"
 SPECS = [_PIPELINES / "specs" / "ads-views.yaml", _PIPELINES / "specs" / "ads-counts.yaml"]
 
-INPUT = "ads.events"
+INPUT, CONTROL = "ads.events", "ads.control"
 _PARTITIONS = {
     INPUT: 2,
     "ads.views.reference": 2,
     "ads.views.candidate": 2,
     "ads.counts.reference": 2,
     "ads.counts.candidate": 2,
+    CONTROL: 1,
 }
 _TOPIC_CONFIG = {"retention.bytes": str(1 << 30), "segment.bytes": str(1 << 26)}
 """A run that is left alone over night must not fill the disk: a gigabyte a partition is hours of events."""
@@ -116,6 +117,7 @@ class Parts:
     def _job(self, version: str, more: list[str]) -> Process:
         arguments = ["--brokers", self._stack.kafka.brokers, "--input", INPUT]
         arguments += ["--views-topic", f"ads.views.{version}", "--counts-topic", f"ads.counts.{version}"]
+        arguments += ["--control-topic", CONTROL, "--job-version", version]
         arguments += ["--checkpoint", str(self.folder / f"{version}-checkpoint")]
         return spark.submit(
             version,

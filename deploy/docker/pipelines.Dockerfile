@@ -24,6 +24,7 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --
 COPY --from=java /opt/java/openjdk /opt/java
 COPY --from=build /opt/python /usr/local
 COPY loadtest /opt/pipelines/loadtest
+COPY service/twinstream /opt/pipelines/twinstream
 COPY deploy/docker/committed.py deploy/pipelines/*.py /opt/pipelines/
 COPY deploy/pipelines/conf /opt/pipelines/conf
 ENV JAVA_HOME=/opt/java PATH=/opt/java/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \

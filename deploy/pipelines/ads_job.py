@@ -3,7 +3,7 @@
 None of the logic that is being compared is here. Each version has its own parsing, filter, join, aggregation
 and way of writing; a mistake in one cannot hide behind the same mistake in the other.
 
-It uses PySpark and the standard library alone, so that it can be shipped to any cluster with `--py-files`.
+It needs PySpark, and on the driver alone `twinstream`: no Python runs where the tasks do.
 """
 
 import argparse
@@ -21,6 +21,8 @@ from py4j.java_gateway import JavaGateway
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from twinstream.spark import KafkaSink
 
 CAMPAIGNS = 100
 ADS_PER_CAMPAIGN = 10
@@ -51,6 +53,8 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--input", default="ads.events", help="topic of the events (%(default)s)")
     parser.add_argument("--views-topic", help="topic for the views; without it that query is not run")
     parser.add_argument("--counts-topic", help="topic for the counts; without it that query is not run")
+    parser.add_argument("--control-topic", help="topic for control records; without it none are written")
+    parser.add_argument("--job-version", default="1", help="name of this version in them (%(default)s)")
     parser.add_argument("--checkpoint", required=True, help="folder or URI; each query has its own subfolder")
     parser.add_argument("--trigger-seconds", type=float, default=1.0, help="between batches of views (1)")
     parser.add_argument("--counts-trigger-seconds", type=float, default=5.0, help="the same of counts (5)")
@@ -118,9 +122,20 @@ def kafka_source(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     return reader.load()
 
 
-def kafka_options(options: argparse.Namespace, topic: str) -> dict[str, str]:
-    """What every write to Kafka needs. The producer is idempotent by default, so a retry keeps the order."""
-    return {"kafka.bootstrap.servers": options.brokers, "kafka.acks": "all", "topic": topic}
+ORIGIN = ("topic", "partition", "offset")
+"""The columns of the Kafka source that name the record which a view comes from."""
+
+
+def sink(options: argparse.Namespace, query: str, topic: str, origin: Sequence[str] = ()) -> KafkaSink:
+    """The sink of a query: its records name the attempt that wrote them, and where they come from."""
+    return KafkaSink(
+        brokers=options.brokers,
+        topic=topic,
+        query=query,
+        version=options.job_version,
+        control=options.control_topic,
+        origin=origin,
+    )
 
 
 def start(

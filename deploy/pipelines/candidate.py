@@ -15,12 +15,14 @@ from ads_faults import Rewrite
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from twinstream.spark import KafkaSink
+
 BatchWriter = Callable[[DataFrame, int], None]
 
 VIEWS = """
-    SELECT /*+ SHUFFLE_HASH(campaigns) */ campaign_id, ad_id, event_time, partition, offset
+    SELECT /*+ SHUFFLE_HASH(campaigns) */ campaign_id, ad_id, event_time, topic, partition, offset
     FROM (
-        SELECT partition, offset, inline(array(from_json(
+        SELECT topic, partition, offset, inline(array(from_json(
             CAST(value AS STRING), 'ad_id STRING, event_type STRING, event_time BIGINT'
         )))
         FROM {events}
@@ -36,9 +38,10 @@ WATERMARK = "20 seconds"
 at least what the trusted version allows. A bucket is written when the newest event is twenty seconds past its
 start, which is also when the trusted version writes it: ten seconds of window and ten of watermark."""
 
-COUNTS = """
-    SELECT campaign_id, unix_millis(bucket) AS window_start, count(*) AS views
-    FROM {buckets}
+COUNTS = f"""
+    SELECT campaign_id, unix_millis(bucket) AS window_start, unix_millis(bucket) + {BUCKET_MS} AS window_end,
+        count(*) AS views
+    FROM {{buckets}}
     GROUP BY campaign_id, bucket
 """
 
@@ -47,7 +50,9 @@ VIEW_RECORD = """
 """
 
 COUNT_RECORD = """
-    to_json(named_struct('campaign_id', campaign_id, 'window_start', window_start, 'views', views)) AS value
+    to_json(named_struct(
+        'campaign_id', campaign_id, 'window_start', window_start, 'window_end', window_end, 'views', views
+    )) AS value
 """
 
 WRITERS = 2
@@ -60,7 +65,7 @@ def views(spark: SparkSession, events: DataFrame, campaigns: DataFrame) -> DataF
 
 
 def counts(spark: SparkSession, events: DataFrame, campaigns: DataFrame) -> DataFrame:
-    """Views per campaign and ten seconds, with window_start in ms since 1970."""
+    """Views per campaign and ten seconds, with the times of the window in ms since 1970."""
     buckets = views(spark, events, campaigns).selectExpr(
         "campaign_id", f"timestamp_millis(event_time - pmod(event_time, {BUCKET_MS})) AS bucket"
     )
@@ -77,13 +82,15 @@ def by_campaign(batch: DataFrame, batch_id: int) -> DataFrame:
     return batch.repartition(WRITERS, "campaign_id").sortWithinPartitions("partition", "offset")
 
 
-def write(rewrites: Sequence[Rewrite], key: str, record: str, sink: dict[str, str]) -> BatchWriter:
-    """The batch writer: apply the rewrites, make Kafka records, write them."""
+def write(
+    rewrites: Sequence[Rewrite], key: str, record: str, sink: KafkaSink, kept: Sequence[str] = ()
+) -> BatchWriter:
+    """The batch writer: apply the rewrites, make Kafka records, write them. The sink reads what is `kept`."""
 
     def batch_writer(batch: DataFrame, batch_id: int) -> None:
         for rewrite in rewrites:
             batch = rewrite(batch, batch_id)
-        batch.selectExpr(f"{key} AS key", record).write.format("kafka").options(**sink).save()
+        sink(batch.selectExpr(f"{key} AS key", record, *kept), batch_id)
 
     return batch_writer
 
@@ -94,12 +101,13 @@ def start(spark: SparkSession, options: argparse.Namespace, stopping: Flag) -> l
     fault = ads_faults.named(options.fault, options.fault_seed, stopping)
     queries = []
     if options.views_topic is not None:
-        sink = ads_job.kafka_options(options, options.views_topic)
+        sink = ads_job.sink(options, "views", options.views_topic, ads_job.ORIGIN)
         rows = views(spark, ads_job.kafka_source(spark, options), campaigns).writeStream
-        writer = rows.foreachBatch(write([by_campaign, *fault.views], "ad_id", VIEW_RECORD, sink))
+        write_views = write([by_campaign, *fault.views], "ad_id", VIEW_RECORD, sink, ads_job.ORIGIN)
+        writer = rows.foreachBatch(write_views)
         queries.append(ads_job.start("views", writer, options, options.trigger_seconds))
     if options.counts_topic is not None:
-        sink = ads_job.kafka_options(options, options.counts_topic)
+        sink = ads_job.sink(options, "counts", options.counts_topic)
         # Append: a bucket is written once, when the watermark has passed it, and never revised.
         rows = counts(spark, ads_job.kafka_source(spark, options), campaigns).writeStream.outputMode("append")
         writer = rows.foreachBatch(write(fault.counts, "campaign_id", COUNT_RECORD, sink))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.demo.parts import INPUT
+from deploy.demo.parts import CONTROL, INPUT
 from deploy.embedded import gotools
 from deploy.embedded import kafka as embedded
 from loadtest import generator
@@ -248,10 +248,15 @@ def test_the_topics_are_those_that_are_written_and_compared(services: Services, 
     specs = comparisons(services["twinstream"])
     compared = {version.topic for spec in specs for version in (spec.reference, spec.candidate)}
     (script,) = words(services["topics"])
-    created = set(script.split(" in ", 1)[1].split(";")[0].split())
+    listed = script.split(" in ", 1)[1].split(";")[0].split()
+    created = dict(topic.split(":") for topic in listed)
     assert written == compared
-    assert created == written | {INPUT}
+    assert created.keys() == written | {INPUT, CONTROL}
+    assert created[CONTROL] == "1"
     assert {options.input for options in jobs} == {INPUT}
+    assert {options.control_topic for options in jobs} | {spec.control for spec in specs} == {CONTROL}
+    versions = {version.version for spec in specs for version in (spec.reference, spec.candidate)}
+    assert {options.job_version for options in jobs} == versions
 
 
 def test_a_version_has_a_checkpoint_of_its_own_and_may_finish_its_batch_before_it_is_killed(

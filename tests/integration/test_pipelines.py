@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from threading import Event as Flag
 from types import ModuleType
@@ -199,10 +200,11 @@ def test_the_candidate_writes_the_same_views_in_another_order_except_within_an_a
 
 def test_both_count_the_views_of_every_closed_window(bench: Bench) -> None:
     windows = Counter((campaign, at - at % 10_000) for campaign, _, at in expected_views())
-    wanted = {key: views for key, views in windows.items() if key[1] + 10_000 < CLOSED_BEFORE_MS}
+    wanted = {(*key, key[1] + 10_000): n for key, n in windows.items() if key[1] + 10_000 < CLOSED_BEFORE_MS}
     for version in ("reference", "candidate"):
         rows = bench.run(version, "counts")
-        counted = {(row["campaign_id"], row["window_start"]): row["views"] for row in rows}
+        named = itemgetter("campaign_id", "window_start", "window_end")
+        counted = {named(row): row["views"] for row in rows}
         assert len(counted) == len(rows)
         assert counted == wanted
 
