@@ -10,8 +10,8 @@ from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
-MemoryRow = tuple[bytes | None, int, Headers]
-"""A record, its timestamp in milliseconds, and its headers."""
+MemoryRow = tuple[bytes | None, int, Headers, bytes | None]
+"""A record, its timestamp in milliseconds, its headers, and its key."""
 
 
 class MemorySource:
@@ -55,9 +55,10 @@ class MemorySource:
         record: bytes | None,
         timestamp_ms: int = 0,
         headers: Headers = (),
+        key: bytes | None = None,
     ) -> None:
         """Write a record to the end of a partition."""
-        self._topics[side].rows[partition].append((record, timestamp_ms, headers))
+        self._topics[side].rows[partition].append((record, timestamp_ms, headers, key))
 
     def say(self, record: bytes | None) -> None:
         """Write a record to the control topic."""
@@ -167,9 +168,9 @@ class MemorySource:
             rows = topic.rows[partition][start - first : start - first + self._batch]
             if rows:
                 self._next[side][partition] = start + len(rows)
-                records, timestamps, headers = zip(*rows, strict=True)
+                records, timestamps, headers, keys = zip(*rows, strict=True)
                 offsets = range(start, start + len(rows))
-                return (Batch(side, partition, records, offsets, timestamps, headers),)
+                return (Batch(side, partition, records, offsets, timestamps, headers, keys),)
         return ()
 
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:  # noqa: ARG002

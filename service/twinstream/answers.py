@@ -7,10 +7,11 @@ from typing import Any, NoReturn
 
 from pydantic import ConfigDict, PrivateAttr
 
+from twinstream.explain.checks import judged
 from twinstream.explain.picture import diagram
 from twinstream.explain.text import tell_answer, tell_divergence
 from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
-from twinstream.status.comparison import Position, Witness
+from twinstream.status.comparison import CheckStatus, Position, Witness
 
 WIDTH = 100
 """The width of the texts: a log of tests shows so many columns without wrapping."""
@@ -50,8 +51,8 @@ class Answer(Frozen):
 
     `decided_at` is the number of the line at which DIVERGED became certain, None if only the end decided or
     nothing did. `matched` counts pairs, `unmatched` by side the events without a partner at the end of the
-    input. `examples` are the first divergences, `divergences` counts all. `text` describes all of it for
-    people.
+    input. `examples` are the first divergences, `divergences` counts all. `checks` are the declared checks of
+    each side, which do not change the verdict. `text` describes all of it for people.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -66,6 +67,7 @@ class Answer(Frozen):
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
     examples: tuple[Example, ...]
+    checks: tuple[CheckStatus, ...] = ()
     spec_digest: str
     _data: dict[str, Any] = PrivateAttr(default_factory=dict)
 
@@ -84,6 +86,11 @@ class Answer(Frozen):
     def equivalent(self) -> bool:
         """Whether the outputs are proven equivalent, up to the declared order: the verdict is EQUIVALENT."""
         return self.verdict == "EQUIVALENT"
+
+    @property
+    def checks_hold(self) -> bool:
+        """Whether no check that the gate asks for is violated or undecided, on either side."""
+        return judged(self.checks) is None
 
     @property
     def text(self) -> str:

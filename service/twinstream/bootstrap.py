@@ -110,6 +110,7 @@ def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaS
         settings.kafka,
         whole_record if spec.whole else Message.value,
         headers=spec.reads_marks,
+        keys=spec.reads_keys,
         control=spec.followed,
         read_from=_read_from(settings),
     )

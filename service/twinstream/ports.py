@@ -31,8 +31,8 @@ the result. If the source cannot be read, all are. It raises nothing.
 class Batch(NamedTuple):
     """Consecutive records of one partition of one side, as columns of equal length, 1 or more.
 
-    A record is None for a tombstone. Offsets ascend and may have gaps. `headers` are those of each record, if
-    the comparison needs them.
+    A record is None for a tombstone. Offsets ascend and may have gaps. `headers` and `keys` are those of each
+    record, if the comparison needs them.
     """
 
     side: Side
@@ -41,6 +41,7 @@ class Batch(NamedTuple):
     offsets: Sequence[int]
     timestamps_ms: Sequence[int]
     headers: Sequence[Headers] | None = None
+    keys: Sequence[bytes | None] | None = None
 
 
 class ControlEntry(NamedTuple):
@@ -66,6 +67,7 @@ class Line(NamedTuple):
     position: int
     tombstone: bool = False
     headers: Headers = ()
+    key: bytes | None = None
 
 
 class Gap(NamedTuple):

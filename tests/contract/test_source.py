@@ -63,6 +63,19 @@ def test_headers_come_where_they_are_asked_for(on_kafka: Make, asked: bool) -> N
 
 
 @pytest.mark.requires_kafka
+@pytest.mark.parametrize("asked", [True, False])
+def test_keys_come_where_they_are_asked_for(on_kafka: Make, asked: bool) -> None:
+    made = on_kafka()
+    made.write(b"{}", key=b"k")
+    made.write(b"{}")
+    source = made.source(keys=asked)
+    _begin(source)
+    batches = _read(source, Side.LEFT, 2)
+    keys = [key for batch in batches for key in batch.keys or ()]
+    assert keys == ([b"k", None] if asked else [])
+
+
+@pytest.mark.requires_kafka
 @pytest.mark.parametrize("aborted", [False, True], ids=["committed", "aborted"])
 def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marker_of_a_transaction(
     on_kafka: Make, aborted: bool

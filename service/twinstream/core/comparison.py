@@ -20,6 +20,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
+from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
@@ -46,7 +47,7 @@ class Comparison:
     are the proofs of differences, and the batches they wait for. `copies` are by side the events that wait
     for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
     records carry marks of them. `ended` says by side whether it has. `cut_short`: events have come since the
-    comparison halted, and may include partners.
+    comparison halted, and may include partners. `checks` are those of single sides.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -77,6 +78,7 @@ class Comparison:
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
+        self.checks = Checks(rules.checks, self.holes)
         self.cut_short = self.overflowing = False
         self.ending = Ending(rules, self.differences, self.arrivals, self.partnerless, self.bags)
         self.ended = self.ending.ended
@@ -124,6 +126,7 @@ class Comparison:
         Complexity: O(1) an event, except for orders about times (O(∛n)) and by a function (O(n)).
         """
         run = self.arrivals.without_replays(side, run)
+        self.checks.take(side, run, self.certainty.moment)
         if not self.rules.halt:
             return self._feed(side, run) if run.forms else []
         partners: list[Event] = []
@@ -172,11 +175,13 @@ class Comparison:
         """Note that a version reports a batch as finished; this holds once a look finds its output fed."""
         if (reason := self.clocks.note_finished(side, fact)) is not None:
             self.hole(Hole(reason, side))
+        self.checks.hear(side, fact, self.certainty.moment)
 
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note the next position of a side and its end, by partition; `now` never goes back."""
         for query, batch in self.clocks.look(side, positions, ends, now):
             self.arrivals.finish_batch(side, query, batch)
+        self.checks.look(side, positions, self.certainty.moment)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -244,6 +249,7 @@ class Comparison:
 
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
+        self.checks.disown(self.proven.vouched_at)
         self.differences.disown()
         self.open_scopes.disown(self.proven.vouched_at)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from twinstream.core.checks.property import Declared
 from twinstream.core.clocks.event_time import EventTime
 from twinstream.core.clocks.input import Input
 from twinstream.core.diagnosis.known_differences import KnownDifference
@@ -19,7 +20,7 @@ class Rules(Relation):
     batches; without it every copy is an event. `hears`: the versions report which batches they have finished.
     `co_partitioned`: the file asserts that equal events are in partitions of the same number.
     `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its partition
-    a copy may lie behind an equal event (see `repeats`).
+    a copy may lie behind an equal event (see `repeats`). `checks` are about the rows of single sides.
     """
 
     known: tuple[KnownDifference, ...] = ()
@@ -35,3 +36,4 @@ class Rules(Relation):
     replay_horizon: int | None = None
     hears: bool = False
     co_partitioned: bool = False
+    checks: tuple[Declared, ...] = ()

@@ -45,7 +45,7 @@ def shadow_of(spec: Spec, names: Names, before: int) -> Spec:
         may_be_absent=list(spec.compared_kinds) if spec.kinds else [],
     )
     overdue = Overdue() if spec.overdue.clock == "input" else spec.overdue
-    own = {"name": names.comparison, "control": None, "start": Start()}
+    own: dict[str, Any] = {"name": names.comparison, "control": None, "start": Start(), "checks": []}
     return spec.model_copy(update={**sides, **own, "evidence": evidence, "overdue": overdue})
 
 
@@ -55,6 +55,8 @@ def left_out(spec: Spec) -> Iterator[str]:
         yield "the clock of the input: the copies have no control topic"
     if spec.start.at != "earliest":
         yield f"the start at `{spec.start.at}`: the copies are compared from their first record on"
+    if spec.checks:
+        yield "the checks: the drill is about a difference between the copies"
 
 
 def expected(spec: Spec, plan: PlantedDifference) -> ExpectedSign:

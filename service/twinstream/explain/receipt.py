@@ -17,7 +17,14 @@ from typing import Any, Literal
 from twinstream.explain.exclusions import Exclusion, exclusions
 from twinstream.spec.file.model import Spec
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides, Verdict
-from twinstream.status.comparison import ComparisonStatus, Coverage, Health, Position, Reset
+from twinstream.status.comparison import (
+    CheckStatus,
+    ComparisonStatus,
+    Coverage,
+    Health,
+    Position,
+    Reset,
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20
@@ -119,6 +126,7 @@ class Receipt(Frozen):
     matched: int
     divergences: DivergenceCounts
     known_differences: tuple[KnownUse, ...] = ()
+    checks: tuple[CheckStatus, ...] = ()
     suspicions: int = 0
     coverage: Coverage
     exclusions: tuple[Exclusion, ...]
@@ -154,6 +162,7 @@ def receipt_of_status(
         gate=gate,
         sides=Sides[Compared](reference=_side(status, "reference"), candidate=_side(status, "candidate")),
         known_differences=_uses(left_out, status.explained_by_rule, status.matched),
+        checks=tuple(status.checks),
         exclusions=tuple(left_out),
         holes=tuple(Unchecked(**hole.model_dump()) for hole in status.holes),
         resets=tuple(status.resets),
@@ -199,6 +208,7 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
             reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
         ),
         known_differences=_uses(left_out, answer["explained_by_rule"], answer["matched"]),
+        checks=tuple(map(CheckStatus.model_validate, answer.get("checks", ()))),
         coverage=Coverage.model_validate({**answer["coverage"], **evidence}),
         exclusions=left_out,
         hole_count=len(answer["holes"]),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
+from twinstream.explain.checks import check_lines
 from twinstream.explain.coverage import LOOKED_AT
 from twinstream.explain.exclusions import Exclusion
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
@@ -76,6 +77,9 @@ def _differences(receipt: Receipt) -> Iterator[str]:
         yield ""
         head = ("known difference", "explains", "of the pairs", "ceiling", "owner", "until")
         yield from _table(head, map(_known, receipt.known_differences))
+    if receipt.checks:
+        yield ""
+        yield from (f"- {_plain(line)}" for line in check_lines(receipt.checks))
 
 
 def _known(rule: KnownUse) -> tuple[str, ...]:

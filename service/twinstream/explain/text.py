@@ -9,7 +9,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from twinstream.explain.checks import check_lines
 from twinstream.explain.picture import UNICODE, Strokes, diagram, printable, value_text
+from twinstream.status.comparison import CheckStatus
 
 SHOWN = 5
 """Divergences described one by one: those who want more want them as data."""
@@ -65,6 +67,8 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
     for text in (ranges, explained_text(answer), untested_text(answer)):
         if text:
             yield from _sentences(text, width, "", wrapped)
+    for text in checks_lines(answer):
+        yield from _sentences(text, width, "", wrapped)
     if not divergences["total"]:
         return
     named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)
@@ -93,6 +97,11 @@ def untested_text(answer: Mapping[str, Any]) -> str:
     """What an answer or a status does not rest on; an empty text if there is nothing to say."""
     untested = answer.get("coverage", {}).get("notes")
     return f"not put to the test: {'; '.join(untested)}" if untested else ""
+
+
+def checks_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each check and side of an answer or a status; none in that of an older version."""
+    return check_lines([CheckStatus.model_validate(check) for check in answer.get("checks", ())])
 
 
 def ranges_text(ranges: Mapping[str, Any]) -> str:

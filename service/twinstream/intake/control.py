@@ -45,7 +45,7 @@ class ControlDesk:
             self.trouble = None
             side = self._side_of.get(record.version)
             if side is not None:
-                self._hear(side, finished(record, self._topics[side]))
+                self._hear(side, finished(record, self._topics[side])._replace(at=offset))
 
 
 def missing(spec: Spec, control: Control | None) -> str | None:

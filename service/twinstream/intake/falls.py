@@ -138,4 +138,5 @@ def _part(batch: Batch, part: slice) -> Batch:
         batch.offsets[part],
         batch.timestamps_ms[part],
         None if batch.headers is None else batch.headers[part],
+        None if batch.keys is None else batch.keys[part],
     )

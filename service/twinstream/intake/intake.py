@@ -26,6 +26,7 @@ from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.spec.codec.codec import Codec, RefusedRecord
 from twinstream.spec.codec.digests import KeptCodec
+from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.decode.headers import input_mark, kept_mark
 from twinstream.status import comparison as status
 from twinstream.status.comparison import HISTOGRAM_EDGES_SECONDS as EDGES_SECONDS
@@ -65,7 +66,8 @@ class Undecodable(NamedTuple):
 class Intake:
     """Takes batches into a comparison. `positions` are the next offsets behind all batches taken.
 
-    `stamps` are those of each partition's last batch; `seen` receives the events that are compared.
+    `stamps` are those of each partition's last batch; `seen` receives the events that are compared. `facts`
+    reads what checks judge, where the comparison file declares any.
     """
 
     def __init__(
@@ -76,9 +78,11 @@ class Intake:
         undecodable_budget: int,
         seen: SeenEvents,
         cut: Cut | None = None,
+        facts: FactReader | None = None,
     ) -> None:
         self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
         self._budget = undecodable_budget
+        self._facts = facts
         self._under_way: Batch | None = None
         self.cut = cut
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -119,6 +123,8 @@ class Intake:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
         run = run._replace(marks=marks)
+        if self._facts is not None:
+            run = run._replace(facts=self._facts.facts(item.records, item.keys, forms, item.side))
         if refused:
             self._feed_without(refused, run, item.side)
         else:

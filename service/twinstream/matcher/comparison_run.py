@@ -35,6 +35,7 @@ from twinstream.intake.topics import TopicBook
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Situation
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.file.model import Spec
@@ -76,7 +77,8 @@ class ComparisonRun:
         cut = cut_of(spec, codec)
         self._mask = mask
         seen, budget = SeenEvents(spec, codec, mask), spec.undecodable.budget
-        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut)
+        facts = FactReader(spec, codec) if spec.checks else None
+        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, facts)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Backpressure(spec.limits, self.comparison, self.intake, source.ends)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
@@ -121,6 +123,8 @@ class ComparisonRun:
                 self.refusal, self._same_beginning = indivisible or self._unfit(topics), True
         self._starts = {side: self.own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
+        for side, topic in topics.items():
+            self.comparison.checks.expect(side, len(topic.first))
         self.topics.begin(topics)
 
     def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
@@ -366,6 +370,7 @@ class ComparisonRun:
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
         intake.resume()
         self.situation.saved = self.comparison.differences.found_by_kind.copy()
+        self.situation.saved_checks = self.comparison.checks.certain()
 
 
 def _first_ms(item: Batch | Gap) -> int | None:

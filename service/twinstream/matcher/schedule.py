@@ -98,6 +98,7 @@ class SaveSchedule:
         self.dirty, self._verdict = False, verdict
         self.hold_divergence = run.comparison.proven.for_sure
         run.situation.saved = run.comparison.differences.found_by_kind.copy()
+        run.situation.saved_checks = run.comparison.checks.certain()
         self._remember()
         run.situation.checkpoint = written
 

@@ -49,6 +49,7 @@ class BoundedCheck:
         self.size = self._stretch.size
         for side, topic in topics.items():
             self._check.comparison.expect_partitions(side, topic.first)
+            self._check.comparison.checks.expect(side, len(topic.first))
         for hole in self._stretch.holes:
             self._check.comparison.hole(hole)
 

@@ -32,7 +32,9 @@ from twinstream.offline.range_edges import (
 )
 from twinstream.ports import Line
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
+from twinstream.reporting.checks import results
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
@@ -64,6 +66,7 @@ class Check:
         self._undecodable = 0
         self._events = 0
         self._sorted = Sorted()
+        self._facts = FactReader(spec, self._codec) if spec.checks else None
 
     def feed(self, line: Line) -> None:
         """Take one line."""
@@ -94,6 +97,8 @@ class Check:
                 self.comparison.ignore(line.side, 1)
         else:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
+            if self._facts is not None and place == "within":
+                run = run._replace(facts=self._facts.facts((line.record,), (line.key,), forms, line.side))
             compared, reason = self.begins.feed(line.side, run)
             for side, behind in compared:
                 self._seen.note(side, behind.forms)
@@ -147,6 +152,9 @@ class Check:
             "spec_digest": digest(self._spec),
             "coverage": self._coverage(),
         }
+        if self._spec.checks:
+            found_there = results(comparison, self._spec, None)
+            answer["checks"] = [one.model_dump(mode="json") for one in found_there]
         if self._edges is not None:
             undecided = [explainer.report(divergence) for divergence in found.undecided[:UNDECIDED_LIMIT]]
             answer["ranges"] = told(self._edges, self._spec, found, undecided)

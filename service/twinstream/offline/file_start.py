@@ -39,7 +39,7 @@ def with_partitions(lines: Iterable[Line]) -> tuple[Partitions, Iterator[Line]]:
     for line in lines:
         if line.record is not None:
             found[line.side].add(line.partition)
-        marshal.dump((int(line.side), *line[1:-1], list(line.headers)), spool)
+        marshal.dump((int(line.side), *line[1:-2], list(line.headers), line.key), spool)
     spool.seek(0)
     return (frozenset(found[0]), frozenset(found[1])), _read_again(spool)
 

@@ -362,8 +362,9 @@ class Recorded:
             return
         partition = batch.partition
         headers = batch.headers or [()] * len(batch.records)
-        columns = zip(batch.records, batch.offsets, batch.timestamps_ms, headers, strict=True)
-        for record, offset, timestamp_ms, marks in columns:
+        keys = batch.keys or [None] * len(batch.records)
+        columns = zip(batch.records, batch.offsets, batch.timestamps_ms, headers, keys, strict=True)
+        for record, offset, timestamp_ms, marks, key in columns:
             end = open_ends.get(partition)
             if end is None:
                 return
@@ -373,7 +374,8 @@ class Recorded:
                 return
             left[partition] -= 1
             at = f"{self._names[side]}/{partition}"
-            yield Line(side, record, partition, offset, timestamp_ms, at, offset, 0, record is None, marks)
+            place = (partition, offset, timestamp_ms, at, offset, 0)
+            yield Line(side, record, *place, tombstone=record is None, headers=marks, key=key)
             if offset + 1 == end:
                 del open_ends[partition]
 

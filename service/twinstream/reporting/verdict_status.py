@@ -23,6 +23,7 @@ from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Clock
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
+from twinstream.reporting.checks import results
 from twinstream.reporting.progress_text import frontier_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
@@ -62,8 +63,9 @@ class Situation:
 
     `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
     with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
-    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has.
-    `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
+    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has, and
+    `saved_checks`: the sides and numbers of the checks that it has violations of. `ends`: as of the last
+    survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
     """
 
     started_at: datetime
@@ -77,6 +79,7 @@ class Situation:
     unsaved_divergence: bool = False
     standing: Standing | None = None
     saved: Counter[Kind] = field(default_factory=Counter)
+    saved_checks: frozenset[tuple[Side, int]] = frozenset()
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
     resets: Resets = field(default_factory=Resets)
@@ -125,6 +128,7 @@ class Reporter:
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
             explained_by_rule=comparison.differences.known.counts,
+            checks=results(comparison, spec, situation.saved_checks),
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),

@@ -78,7 +78,7 @@ def digest(spec: Spec) -> str:
         del meaning["overdue"][key]
     if not spec.tells_copies or spec.limits.duplicate_horizon == DUPLICATE_HORIZON:
         del meaning["limits"]["duplicate_horizon"]
-    for key in ("control", "co_partitioned", "maps", "keep"):  # came later than the first digests
+    for key in ("control", "co_partitioned", "maps", "keep", "checks"):  # came later than the first digests
         if meaning[key] == Spec.model_fields[key].default:
             del meaning[key]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
@@ -185,6 +185,7 @@ _WANTED = {
 _PATTERNS = {
     "name": "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)",
     "topic": "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)",
+    "id": "must be letters, digits and inner `-`, `_` and `.`, 1 to 63",
     "registry": "must be the address of a schema registry, such as https://registry:8081",
 }
 

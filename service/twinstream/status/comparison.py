@@ -181,6 +181,46 @@ class CheckpointInfo(Frozen):
     store_bytes: int | None = None
 
 
+CheckState = Literal["holds", "violated", "undecided", "not_checked"]
+CheckGate = Literal["fail", "undecided", "ignore"]
+
+
+class Violation(Frozen):
+    """A record that violates a check; `problem` continues "the record at …"."""
+
+    position: Position
+    problem: str
+
+
+class CheckedSide(Frozen):
+    """What a check has found in one side: of `checked` records `violations`, and the `first` of them.
+
+    `state` is `holds` as long as no violation was found, and `violated` once one counts. It is `undecided` if
+    something could not be judged, and `not_checked` where nothing can, as in recorded output; `reason` says
+    why.
+    """
+
+    state: CheckState
+    checked: int = 0
+    violations: int = 0
+    first: list[Violation] = []
+    reason: str = ""
+
+
+class CheckStatus(Frozen):
+    """One check of the comparison file, with the `property` that it is about, in words as `text`.
+
+    `gate` is what a violation by the candidate makes of the gate. A side that it does not look at is None.
+    """
+
+    id: str
+    property: str
+    text: str
+    gate: CheckGate
+    reference: CheckedSide | None = None
+    candidate: CheckedSide | None = None
+
+
 class Ended(Frozen):
     """What a reset has ended: how a comparison stood, and the offsets up to which it was read."""
 
@@ -213,9 +253,9 @@ class ComparisonStatus(Frozen):
 
     `waiting_for` is why it does not compare yet, `difference_awaits` the condition that a found difference
     still needs to decide. `explained_by_rule` counts, by id, the differences that each known difference has
-    explained. `verified_age_seconds` is the age of `verified_through` at `updated_at`, by the latest of all
-    known clocks; a jump of a clock does not change it. `trial_of`: this is a trial beside that comparison,
-    and has no gate.
+    explained. `checks` are about each side by itself, and never change the verdict. `verified_age_seconds` is
+    the age of `verified_through` at `updated_at`, by the latest of all known clocks; a jump of a clock does
+    not change it. `trial_of`: this is a trial beside that comparison, and has no gate.
     """
 
     name: str
@@ -235,6 +275,7 @@ class ComparisonStatus(Frozen):
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
     explained_by_rule: dict[str, int] = {}
+    checks: list[CheckStatus] = []
     suspicions: int
     waiting_for: str | None = None
     difference_awaits: list[Awaited] = []

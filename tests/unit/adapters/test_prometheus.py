@@ -20,7 +20,7 @@ from tests.support.statuses import (
 )
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.status.common import Sides
-from twinstream.status.comparison import CheckpointInfo, Health
+from twinstream.status.comparison import CheckedSide, CheckpointInfo, CheckStatus, Health
 
 LABELS = {
     "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state", "le", "version",
@@ -69,6 +69,15 @@ FOUND = diverged(
     suspicions=4,
     reset_count=2,
     explained_by_rule={"PRICE-17": 1200, "LATE": 0},
+    checks=[
+        CheckStatus(
+            id="keyed",
+            property="key_partition",
+            text="",
+            gate="fail",
+            candidate=CheckedSide(state="violated", checked=9, violations=3),
+        )
+    ],
     health=Health(status="degraded", unreachable=["redis"], stalled=["candidate"]),
     progress=Sides(
         reference=[partition(0, 100, 7, first=40), partition(1, 10, None, first=None)], candidate=[]
@@ -88,6 +97,7 @@ FOUND = diverged(
         ("divergences_total", "kind", {"changed": 2, "missing": 0}),
         ("provisional_divergences", "kind", {"changed": 0, "missing": 1}),
         ("explained_differences", "rule", {"PRICE-17": 1200, "LATE": 0}),
+        ("check_violations_total", "side", {"candidate": 3}),
         ("consumer_lag", "partition", {"0": 7, "1": math.nan}),
         ("log_start_offset", "partition", {"0": 40, "1": math.nan}),
         ("retention_headroom_records", "partition", {"0": 60, "1": math.nan}),
@@ -99,6 +109,7 @@ def test_a_metric_is_what_the_status_says(
 ) -> None:
     scene.board.accept(FOUND)
     place = {"side": "reference", "topic": "ads.reference"} if label == "partition" else {}
+    place |= {"check": "keyed"} if name == "check_violations_total" else {}
     found = {value: scene.value(name, **{label: value}, **place) for value in values}
     assert found == pytest.approx(values, nan_ok=True)
 

@@ -328,6 +328,11 @@ def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str)
     [
         ("start: input\n", "is found by what all partitions hold"),
         ("overdue: {clock: input}\n", "tells of all"),
+        (
+            "checks: [{id: late, closed_windows: {end: e}}]\n",
+            "the check `late` (`closed_windows`) is about all",
+        ),
+        ("checks: [{id: back, watermark: never_back}]\n", "the check `back` (`watermark`) is about all"),
     ],
 )
 def test_what_control_records_tell_is_of_the_whole_comparison(more: str, why: str) -> None:
@@ -335,6 +340,47 @@ def test_what_control_records_tell_is_of_the_whole_comparison(more: str, why: st
         "candidate}", 'candidate, version: "2"}'
     )
     assert why in str(refusal(loads(f"{versions}control: said\n{more}"), 2))
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ("once: [k], horizon: 1m", "once"),
+        ("key_partition: [k]", "key_partition"),
+        ("ascending: n, per: [k]", "ascending"),
+    ],
+)
+def test_a_check_over_all_partitions_is_not_divided_and_named(entry: str, what: str) -> None:
+    spec = loads(f"{DIVIDED}checks: [{{id: it, {entry}}}]\n")
+    assert f"the check `it` (`{what}`) is about all partitions of a side" in str(refusal(spec, 2))
+
+
+CHECKED = """\
+checks:
+- {id: keyed, key_partition: []}
+- {id: in-order, ascending: n}
+- {id: complete, not_null: [m]}
+- {id: reference-alone, not_null: [k], side: reference}
+"""
+
+
+def test_checks_of_single_partitions_are_divided_and_their_results_added() -> None:
+    team = Team(spec=DIVIDED + CHECKED)
+    assert division(loads(team.spec)).possible
+    write_all(team)
+    keyed, ordered, complete, alone = team.view(team.started()).status.checks
+    assert keyed.candidate is not None
+    assert (keyed.candidate.state, keyed.candidate.checked, keyed.candidate.violations) == (
+        "violated",
+        40,
+        40,
+    )
+    assert len(keyed.candidate.first) == 5
+    assert ordered.candidate is not None
+    assert ordered.candidate.state == "holds"
+    assert complete.reference is not None
+    assert complete.reference.violations == 40
+    assert (alone.candidate, alone.reference and alone.reference.state) == (None, "holds")
 
 
 def test_topics_that_are_not_declared_to_be_co_partitioned_are_not_divided() -> None:

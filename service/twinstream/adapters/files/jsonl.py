@@ -109,10 +109,14 @@ def _mark(text: str, place: int, expected: str) -> tuple[str, int]:
 
 
 class LineShape(NamedTuple):
-    """The content of a side's lines: the format of its records, and whether lines hold whole records."""
+    """The content of a side's lines: the format of its records, and whether lines hold whole records.
+
+    `keyed`: a check needs the key of each record.
+    """
 
     format: str = "json"
     whole: bool = False
+    keyed: bool = False
 
 
 JSON: Mapping[Side, LineShape] = dict.fromkeys(Side, LineShape())
@@ -120,7 +124,7 @@ JSON: Mapping[Side, LineShape] = dict.fromkeys(Side, LineShape())
 
 def shapes_of(spec: Spec) -> Mapping[Side, LineShape]:
     """The shapes of both sides of a comparison."""
-    return {side: LineShape(spec.decode_of(side).format, spec.whole) for side in Side}
+    return {side: LineShape(spec.decode_of(side).format, spec.whole, spec.reads_keys) for side in Side}
 
 
 class _Place(NamedTuple):
@@ -181,6 +185,13 @@ def check_values_suffice(shape: LineShape, name: str) -> None:
             None,
             "holds values alone, but the comparison names more of a record ($key, $timestamp, $partition or "
             "$headers); give a trace, whose lines may have key, headers, partition and timestamp_ms",
+        )
+    if shape.keyed:
+        raise InputError(
+            name,
+            None,
+            "holds values alone, but a check (`key_partition`) needs the key of each record; give a trace, "
+            "whose lines may have key and partition, or leave the check out",
         )
 
 
@@ -253,10 +264,9 @@ def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: NextOffs
     if shape.whole:
         stamp = timestamp_ms if "timestamp_ms" in entry else NO_TIMESTAMP
         record = envelope(record, _key(entry), headers, stamp, partition)
-    place = (at.file, at.number, at.number)
-    return Line(
-        side, record, partition, offset, timestamp_ms, *place, tombstone=record is None, headers=headers
-    )
+    place = (partition, offset, timestamp_ms, at.file, at.number, at.number)
+    key = _key(entry) if shape.keyed else None
+    return Line(side, record, *place, tombstone=record is None, headers=headers, key=key)
 
 
 def _check_members(entry: dict[str, Any], known: tuple[str, ...], what: str, at: _Place) -> None:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
+from typing import NamedTuple, cast
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -66,6 +66,7 @@ _second = itemgetter(1)
 _offset = cast("Callable[[Message], int]", Message.offset)
 _partition = cast("Callable[[Message], int]", Message.partition)
 _headers = cast("Callable[[Message], Headers | None]", Message.headers)
+_key = cast("Callable[[Message], bytes | None]", Message.key)
 
 ValueOf = Callable[[Message], bytes | None]
 
@@ -81,7 +82,8 @@ def whole_record(message: Message) -> bytes:
 class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
-    `read` turns a message into a record: its value, or `whole_record`. `headers`: batches carry them, too.
+    `read` turns a message into a record: its value, or `whole_record`. `headers` and `keys`: batches carry
+    them, too.
     `control` is the topic of control records, if it is to be read. `read_from`: a time in milliseconds, or
     `LATEST`, before which nothing is read on a first start.
     """
@@ -95,12 +97,14 @@ class KafkaSource:
         read: ValueOf = Message.value,
         *,
         headers: bool = False,
+        keys: bool = False,
         control: str | None = None,
         look_seconds: float = LOOK_SECONDS,
         read_from: int | None = None,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
-        self._readers = {side: _TopicReader(side, topics[side], config, read, headers) for side in Side}
+        columns = _Columns(read, headers, keys)
+        self._readers = {side: _TopicReader(side, topics[side], config, columns) for side in Side}
         self._control = None if control is None else _ControlReader(control, config)
         self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
@@ -207,11 +211,19 @@ class KafkaSource:
             reader.close()
 
 
-class _TopicReader:
-    """One side: a consumer with hand-assigned positions. `read` and `headers` are those of the source."""
+class _Columns(NamedTuple):
+    """What is read of each message: its record, and if asked for its headers and its key."""
 
-    def __init__(self, side: Side, topic: str, config: Properties, read: ValueOf, headers: bool) -> None:
-        self._side, self._topic, self._read, self._headers = side, topic, read, headers
+    read: ValueOf
+    headers: bool
+    keys: bool
+
+
+class _TopicReader:
+    """One side: a consumer with hand-assigned positions. `columns` are as the source was told."""
+
+    def __init__(self, side: Side, topic: str, config: Properties, columns: _Columns) -> None:
+        self._side, self._topic, self._columns = side, topic, columns
         self._group = config["group.id"]
         self._link = _Link(str(config["bootstrap.servers"]))
         try:
@@ -291,10 +303,11 @@ class _TopicReader:
         return Batch(
             self._side,
             partition,
-            list(map(self._read, messages)),
+            list(map(self._columns.read, messages)),
             range(first, last + 1) if gapless else list(map(_offset, messages)),
             list(map(_second, map(Message.timestamp, messages))),
-            [_headers(message) or () for message in messages] if self._headers else None,
+            [_headers(message) or () for message in messages] if self._columns.headers else None,
+            list(map(_key, messages)) if self._columns.keys else None,
         )
 
     def _note_errors(self, messages: list[Message]) -> None:

@@ -1,7 +1,7 @@
 """Makes the metrics for Prometheus from the newest statuses at each scrape; it counts nothing itself.
 
 Every series of an expected comparison exists from the first scrape on, at 0, so that ``rate()`` sees the
-first increase and an alert on absence works. Series per partition and per known difference exist from the
+first increase and an alert on absence works. Series per partition, known difference and check exist from the
 first status on, which names them. An unknown lag or log start is NaN, not 0, so that no alert takes it for a
 good value.
 """
@@ -18,7 +18,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from twinstream.status.common import Accounts, Verdict
-from twinstream.status.comparison import DEPENDENCIES, ComparisonStatus, Histogram, PartitionProgress, Version
+from twinstream.status.comparison import (
+    DEPENDENCIES,
+    CheckedSide,
+    ComparisonStatus,
+    Histogram,
+    PartitionProgress,
+    Version,
+)
 
 VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
 ANSWERS = ("pass", "fail", "undecided")
@@ -188,8 +195,16 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     holes = _gauge("holes", "Stretches of input that were not checked.")
     # A gauge: a known difference gives back events that turn out to be another one, and no counter may fall.
     explained = _gauge("explained_differences", "Differences that a known difference explains.", "rule")
+    violations = _counter(
+        "check_violations", "Records that violate a check of a single side.", "check", "side"
+    )
     for status in statuses:
         name = status.name
+        for check in status.checks:
+            for side in SIDES:
+                found: CheckedSide | None = getattr(check, side)
+                if found is not None:
+                    violations.add_metric([name, check.id, side], found.violations)
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
         holes.add_metric([name], status.hole_count)
@@ -207,7 +222,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
             for state in Accounts.model_fields:
                 accounts.add_metric([name, side, state], getattr(account, state))
     yield from (events, matched, undecodable, divergences, provisional)
-    yield from (unmatched, peak, accounts, suspicions, holes, explained)
+    yield from (unmatched, peak, accounts, suspicions, holes, explained, violations)
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:

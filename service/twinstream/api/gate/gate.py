@@ -1,8 +1,9 @@
 """Computes the gate's answer: a pure function of status, freshness and the age of the verified prefix.
 
 It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
-``verified_through`` younger than ``max_staleness``. ``fail`` needs a fresh DIVERGED. Everything else,
-including everything unknown, is ``undecided``, and so is every answer about a trial.
+``verified_through`` younger than ``max_staleness``, and no check of a single side that is violated or
+undecided. ``fail`` needs a fresh DIVERGED, or a check that the candidate violates. Everything else, including
+everything unknown, is ``undecided``, and so is every answer about a trial.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from twinstream.api.gate.freshness import Freshness, said, sentence, utc_text
+from twinstream.explain.checks import judged, violations
 from twinstream.status.common import Frozen, Verdict
 from twinstream.status.comparison import ComparisonStatus
 
@@ -43,6 +45,7 @@ class GateAnswer(Frozen):
     divergences: int
     suspicions: int
     holes: int
+    violations: int = Field(description="Records that violate a check of a single side, of both sides.")
     stale: bool
     updated_at: str = Field(description="When the matcher last published; empty when it never has.")
     reference_version: str
@@ -79,6 +82,7 @@ def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | N
         divergences=status.divergences.total,
         suspicions=status.suspicions,
         holes=status.hole_count,
+        violations=violations(status.checks),
         stale=not freshness.fresh,
         updated_at=utc_text(status.updated_at) if freshness.since else "",
         reference_version=status.reference.version or "",
@@ -99,11 +103,16 @@ def _decide(
         return "undecided", sentence(f"{freshness.reason} {last}")
     if status.verdict == "DIVERGED":
         return "fail", sentence(status.reason)
+    checked = judged(status.checks)
+    if checked is not None and checked.answer == "fail":
+        return "fail", sentence(f"{checked.reason[:1].upper()}{checked.reason[1:]}")
     if status.verdict != "EQUIVALENT":
         return "undecided", sentence(status.reason)
     if status.health.status != "ok":
         why = " ".join(sentence(reason) for reason in status.health.reasons) or "No reason is given."
         return "undecided", f"No difference so far, but health is degraded: {why}"
+    if checked is not None:
+        return "undecided", sentence(f"No difference so far, but {checked.reason}")
     return _judge_staleness(status, verified_age)
 
 

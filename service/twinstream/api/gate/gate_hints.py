@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from twinstream.api.gate.freshness import Freshness, said, sentence
 from twinstream.api.gate.samples import Sample
+from twinstream.explain.checks import judged
 from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status.common import SideName
 from twinstream.status.comparison import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
@@ -70,6 +71,7 @@ def to_decide(known: GateFacts) -> list[str]:
     steps += _of_holes(status)
     steps += _of_suspicions(known)
     steps += _of_evidence(known)
+    steps += _of_checks(status)
     return steps or list(_of_a_pass(known))
 
 
@@ -119,6 +121,15 @@ def _whose(overdue: Sequence[UnmatchedEvent], count: int) -> str:
 
 def _place(event: UnmatchedEvent) -> str:
     return f"{event.position.topic} {event.position.partition}:{event.position.offset}"
+
+
+def _of_checks(status: ComparisonStatus) -> Iterator[str]:
+    checked = judged(status.checks)
+    if checked is not None:
+        yield (
+            f"A check has to hold, and {checked.reason}. When the cause is gone, begin anew: `twinstream "
+            f"reset {status.name} --reason …`; where the check is wrong, change it in the comparison file."
+        )
 
 
 # -- evidence ----------------------------------------------------------------------------------------------

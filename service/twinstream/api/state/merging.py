@@ -29,7 +29,10 @@ from twinstream.explain.reason import undiverged
 from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.status.comparison import (
+    CheckedSide,
     CheckpointInfo,
+    CheckState,
+    CheckStatus,
     ComparisonStatus,
     Coverage,
     Health,
@@ -79,6 +82,7 @@ def merged(
             "accounts": _by_side(statuses, "accounts", _account),
             "divergences": merged_counts(status.divergences for status in statuses),
             "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
+            "checks": _checks(statuses),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
             "difference_awaits": list(
@@ -290,6 +294,33 @@ def _histogram(parts: Iterable[Histogram]) -> Histogram:
     for other in others:
         counts, seconds = list(map(add, counts, other.counts)), seconds + other.sum_seconds
     return Histogram(edges_seconds=first.edges_seconds, counts=counts, sum_seconds=seconds)
+
+
+# -- checks of single sides --------------------------------------------------------------------------------
+
+
+def _checks(statuses: Sequence[ComparisonStatus]) -> list[CheckStatus]:
+    """The checks, of which each shard has judged its own partitions; the worst state counts."""
+    return [
+        parts[0].model_copy(
+            update={side: _checked([getattr(part, side) for part in parts]) for side in _SIDES}
+        )
+        for parts in zip(*(status.checks for status in statuses), strict=True)
+    ]
+
+
+def _checked(parts: Sequence[CheckedSide | None]) -> CheckedSide | None:
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    worst = min(found, key=lambda part: _WORST.index(part.state))
+    first = [one for part in found for one in part.first][: max(len(part.first) for part in found)]
+    counts = {name: sum(getattr(part, name) for part in found) for name in ("checked", "violations")}
+    return worst.model_copy(update={**counts, "first": first})
+
+
+_SIDES = ("reference", "candidate")
+_WORST: tuple[CheckState, ...] = ("violated", "undecided", "not_checked", "holds")
 
 
 # -- what was not checked ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import click
 
 from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
-from twinstream.cli.shared.output import EXIT_OF_VERDICT, print_answer, print_json
+from twinstream.cli.shared.output import exit_of_answer, print_answer, print_json
 from twinstream.cli.shared.progress import progress, progress_of_records
 from twinstream.cli.shared.receipts import files_callback, write_receipt
 from twinstream.cli.shared.topics import kafka_options, topics_of
@@ -96,8 +96,8 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
     Around a time --slack more is read on both sides, where partners may be; a difference that may have its
     partner beyond even that is undecided. What comes while it runs is not read.
 
-    Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
-    pending · 4 Kafka cannot be reached.
+    Exit codes: 0 equivalent · 1 diverged, or the candidate violates a check of SPEC · 2 usage, bad comparison
+    file or bad input · 3 inconclusive or pending, or a check is undecided · 4 Kafka cannot be reached.
     """
     comparison = load(spec)
     asked = {name: options[name] for name in ("open_ended", "allow_empty", "evidence")}
@@ -110,7 +110,7 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
         print_json(answer)
     else:
         print_answer(answer)
-    return EXIT_OF_VERDICT[answer["verdict"]]
+    return exit_of_answer(answer)
 
 
 def _check_files(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:

@@ -77,6 +77,8 @@ def _print(report: LintReport) -> None:
         _heading("Whether several matchers can share the work"),
         Padding(Text(report.division.text), (0, 0, 0, 2)),
     ]
+    if report.checks:
+        parts += [_heading("What each side is checked for by itself"), _notes(report.checks, "")]
     if report.warnings:
         parts += [_heading("Warnings"), _notes(report.warnings, "yellow")]
     if report.refused:

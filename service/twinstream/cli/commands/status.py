@@ -11,7 +11,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
-from twinstream.explain.text import explained_text, untested_text
+from twinstream.explain.text import checks_lines, explained_text, untested_text
 
 HEADINGS = (
     *("comparison", "verdict", "health"),
@@ -85,6 +85,7 @@ def _said(item: dict[str, Any]) -> Iterator[str]:
     yield from (item["reason"], *item["health"]["reasons"])
     if explained := explained_text(item):
         yield explained
+    yield from checks_lines(item)
     if item["verdict"] == "EQUIVALENT" and (untested := untested_text(item)):
         yield untested
 

@@ -13,11 +13,14 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from twinstream.explain.checks import judged
 from twinstream.explain.picture import ASCII, UNICODE
 from twinstream.explain.text import tell_answer, tell_divergence
+from twinstream.status.comparison import CheckStatus
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
 EXIT_OF_ANSWER = {"pass": 0, "fail": 1, "undecided": 3}
+"""By the answer of a gate."""
 COLOUR = {
     "EQUIVALENT": "green", "pass": "green", "DIVERGED": "red", "fail": "red", "PENDING": "cyan",
     "INCONCLUSIVE": "yellow", "undecided": "yellow",
@@ -75,6 +78,15 @@ def _put(text: bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise click.UsageError(f"the answer cannot be written: {error.strerror}") from None
+
+
+def exit_of_answer(answer: Mapping[str, Any]) -> int:
+    """The exit code of `check`: that of the verdict, if the checks of single sides do not make it worse."""
+    found = judged([CheckStatus.model_validate(check) for check in answer.get("checks", ())])
+    by_verdict = EXIT_OF_VERDICT[answer["verdict"]]
+    if found is None or by_verdict == EXIT_OF_VERDICT["DIVERGED"]:
+        return by_verdict
+    return EXIT_OF_ANSWER[found.answer]
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:

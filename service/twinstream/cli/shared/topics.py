@@ -61,6 +61,8 @@ def topics_of(spec: Spec, kafka: Settings, *, headers: bool) -> Iterator[KafkaSo
 
     names = {side: spec.version_of(side).topic for side in Side}
     read = whole_record if spec.whole else Message.value
-    source = KafkaSource(kafka.brokers, spec.name, names, kafka.kafka, read, headers=headers)
+    source = KafkaSource(
+        kafka.brokers, spec.name, names, kafka.kafka, read, headers=headers, keys=spec.reads_keys
+    )
     with reaching_kafka(), closing(source):
         yield source

@@ -13,7 +13,8 @@ from twinstream.core.events import Event, Form
 class Run(NamedTuple):
     """Columns of consecutive decoded records of one partition.
 
-    `marks` are given where a clock reads any; `attempts` where replays are to be recognised.
+    `marks` are given where a clock reads any; `attempts` where replays are to be recognised; `facts` where
+    checks are declared: of each record a fact for each check (see `checks`).
     """
 
     forms: Sequence[Form]
@@ -23,6 +24,7 @@ class Run(NamedTuple):
     read_at: float
     marks: Sequence[Any] | None = None
     attempts: Sequence[Attempt | None] | None = None
+    facts: Sequence[Sequence[Any]] | None = None
 
     def only(self, places: Sequence[int]) -> Run:
         """The records at these indices."""

@@ -55,7 +55,7 @@ class Finished(NamedTuple):
 
     `consumed` and `written` are next offsets: of the input, and of the compared topic; `written` is None if
     the record does not name that topic. `since` are the first offsets that the batch itself has consumed,
-    where the record has them.
+    where the record has them. `at` is the offset of the record in the control topic, if it is known.
     """
 
     query: str
@@ -65,6 +65,7 @@ class Finished(NamedTuple):
     watermark_ms: int | None
     written: Mapping[int, int] | None
     since: Mapping[InputPartition, int] = MappingProxyType({})
+    at: int | None = None
 
     def row(self) -> list[Any]:
         """What waits of it in the state of its query."""

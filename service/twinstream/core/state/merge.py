@@ -8,6 +8,7 @@ from typing import Any
 from twinstream.core.accounting.differences import LEFTOVERS
 from twinstream.core.accounting.event_rows import Row, columns_of, rows_of
 from twinstream.core.arrivals import repeats, replays_state
+from twinstream.core.checks import checks
 from twinstream.core.events import PartitionOffset, Side
 from twinstream.core.matching import bags
 
@@ -29,6 +30,8 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     if rest["repeats"]:
         gone = [state["removed"][Side.RIGHT] if "removed" in state else () for state in states]
         rest["repeats"] = repeats.merged([state["repeats"] for state in states], gone)
+    if "checks" in rest:
+        rest["checks"] = checks.merged([state["checks"] for state in states])
     for name in (*LEFTOVERS, "homes"):
         rest[name] = next((state[name] for state in reversed(states) if state[name]), [])
     return {**rest, "held": held}

@@ -43,6 +43,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     for homes, known in zip(comparison.watch.key_partitions, state["homes"], strict=False):
         homes.restore(known)
     comparison.clocks.restore(state)
+    if comparison.checks:
+        comparison.checks.restore(state["checks"])
     if comparison.bags is not None:
         comparison.bags.restore(state["bags"], form_of)
     _restore_events(comparison, state, reader)

@@ -102,6 +102,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "copies": [copies.state() for copies in comparison.copies],
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": comparison.open_scopes.state(),
+        **({"checks": comparison.checks.state(whole=whole)} if comparison.checks else {}),
     }
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import repeat
 from typing import Any, NamedTuple, cast
 
@@ -36,6 +37,8 @@ __all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord"]
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: limits the memory to the records of a few batches."""
+DIGEST_BYTES = 16
+"""Two different values share a digest with a probability below n² / 2^129 among n of them."""
 LATELY = 1_000
 """Decoded values kept for checks of tolerance: the records of one scope are asked for again and again."""
 
@@ -196,6 +199,16 @@ class Codec:
     def decode(self, record: bytes) -> Any:
         """The whole value of a record. Raises DecodeError and SourceError."""
         return self._records.decode(record)
+
+    def held(self, record: bytes, side: Side) -> bytes:
+        """A record of a side as Kafka has it, in the form that all methods but those for tokens read."""
+        (held,) = self._records.held((record,), side)
+        assert held is not None, "only a tombstone has none"
+        return held
+
+    def digest(self, content: bytes) -> bytes:
+        """A digest of some bytes, to be kept in their place."""
+        return blake2b(content, digest_size=DIGEST_BYTES).digest()
 
     def compared(self, record: bytes) -> Any:
         """The compared part of a record's value; numbers with a tolerance stay as they came."""

@@ -22,13 +22,12 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, RefusedRecord
+from twinstream.spec.codec.codec import DIGEST_BYTES, IGNORED, TWINS_LIMIT, Codec, RefusedRecord
 from twinstream.spec.codec.layout import Route
 from twinstream.spec.codec.routes import Routing
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, put, read
 
-DIGEST_BYTES = 16
 _APPLICATION = b"twinstream keep"
 _KIND_BYTES = 2
 _NONE = bytes(DIGEST_BYTES)
@@ -181,11 +180,9 @@ class KeptCodec(Codec):
         lane, digest, token = read[0]
         return lane, digest, read[2], token
 
-    def held(self, record: bytes, side: Side) -> bytes:
-        """A record of a side as Kafka has it, in the form that all methods but those for tokens read."""
-        (held,) = self._records.held((record,), side)
-        assert held is not None, "only a tombstone has none"
-        return held
+    def digest(self, content: bytes) -> bytes:
+        """A digest keyed with the secret."""
+        return self._digests.of(content)
 
     def form_again(self, record: bytes) -> Form:
         """The form of a token."""

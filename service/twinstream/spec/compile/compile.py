@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from twinstream.core.clocks.input import Input
 from twinstream.core.rules import Rules
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.checks import checks_of
 from twinstream.spec.compile.clocks import clock_of
 from twinstream.spec.compile.known import known_differences
 from twinstream.spec.file.model import Spec
@@ -37,5 +38,6 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         duplicate_horizon=spec.limits.duplicate_horizon if tells_copies else None,
         replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
         co_partitioned=spec.co_partitioned,
-        hears=running_at is None and spec.followed is not None,
+        hears=running_at is None and spec.control is not None and spec.reads_marks,
+        checks=checks_of(spec),
     )

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
+from twinstream.spec.file.checks import Check
 from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.known_differences import KnownDifference
 from twinstream.spec.file.orders import Decision, Order, nodes, reads, text_of
@@ -239,6 +240,8 @@ class Spec(Strict):
     """Bounds on memory and work."""
     known_differences: list[KnownDifference] = []
     """Differences that are known and explained, for a while and up to a ceiling."""
+    checks: list[Check] = []
+    """Properties that the topic of each version must have by itself."""
 
     @field_validator("emits", mode="before")
     @classmethod
@@ -291,8 +294,18 @@ class Spec(Strict):
 
     @property
     def followed(self) -> str | None:
-        """The control topic, if anything depends on it; the same declarations need headers."""
-        return self.control if self.reads_marks else None
+        """The control topic, if anything depends on it."""
+        return self.control if self.reads_marks or self.hears_checks else None
+
+    @property
+    def hears_checks(self) -> bool:
+        """Whether a check needs control records."""
+        return any(check.hears for check in self.checks)
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether a check needs the keys of records, beside their values."""
+        return any(check.key_partition is not None for check in self.checks)
 
     def version_of(self, side: Side) -> Version:
         """The entry of a side in the file."""

@@ -53,7 +53,7 @@ def dotted(at: Location) -> str:
     return ".".join(map(str, at))
 
 
-_BY_FIELD = {"where", "quantum", "tolerance"}
+_BY_FIELD = {"where", "quantum", "tolerance", "types"}
 """The mappings whose keys are fields of events."""
 
 

@@ -20,6 +20,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import EVERY, Barrier, CallableOrder, Dependent, nodes
 from twinstream.spec.file.paths import first_clash, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, nearest
+from twinstream.spec.laws.checks import check_laws
 from twinstream.spec.laws.equality import equality_laws, equality_paths
 from twinstream.spec.laws.order import order_laws
 
@@ -39,6 +40,7 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _lists,
         equality_laws,
         _known_differences,
+        check_laws,
         _keeping,
     )
     return chain.from_iterable(law(spec) for law in laws)

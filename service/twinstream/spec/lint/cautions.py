@@ -206,7 +206,10 @@ def _unmarked(spec: Spec) -> Iterator[Note]:
 def _clock(spec: Spec) -> Iterator[Note]:
     """Keys that belong to another clock."""
     if spec.control is not None and spec.followed is None:
-        uses = "`overdue: {clock: input}`, `start: {at: input}` and `duplicates: {policy: replays}`"
+        uses = (
+            "`overdue: {clock: input}`, `start: {at: input}`, `duplicates: {policy: replays}` and the checks "
+            "of `closed_windows` and `watermark`"
+        )
         yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
     if spec.start.at == "input":
         text = (

@@ -19,6 +19,7 @@ from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Pairw
 from twinstream.core.order import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import routing_of
+from twinstream.spec.file.checks import Check
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, put
 from twinstream.spec.lint.cautions import Note, cautions
@@ -87,6 +88,7 @@ class LintReport:
     division: Division
     warnings: tuple[Note, ...]
     refused: tuple[Note, ...] = ()
+    checks: tuple[Note, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data: what ``twinstream lint --json`` prints."""
@@ -116,7 +118,14 @@ def lint(spec: Spec, today: date) -> LintReport:
         costs=tuple(costs(spec)),
         division=division(spec),
         warnings=tuple(cautions(spec, today)),
+        checks=tuple(Note(check.id, f"{check.text}; {_effect(check)}") for check in spec.checks),
     )
+
+
+def _effect(check: Check) -> str:
+    """What a violation does, and on which sides it is looked for."""
+    sides = "both sides" if check.side == "both" else f"the {check.side} alone"
+    return f"{sides}, gate: {check.gate}"
 
 
 # -- the index ---------------------------------------------------------------------------------------------

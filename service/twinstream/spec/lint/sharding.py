@@ -74,6 +74,12 @@ def _indivisible(spec: Spec) -> str | None:
         return f"`start: {spec.start.at}` is found by what all partitions hold"
     if spec.overdue.clock == "input":
         return "the clock of `overdue`, input, tells of all partitions of a side together"
+    for check in spec.checks:
+        if check.over_partitions:
+            return (
+                f"the check `{check.id}` (`{check.what}`) is about all partitions of a side together, and a "
+                "shard sees only its own: take it out"
+            )
     if spec.on_divergence == "halt":
         return "`on_divergence: halt` ends with the first difference of all"
     return None

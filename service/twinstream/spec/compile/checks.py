@@ -1,0 +1,236 @@
+"""Compiles the checks of a comparison file: their properties, and what each reads of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from twinstream.core.checks.ascending import Ascending
+from twinstream.core.checks.closed_windows import ClosedWindows
+from twinstream.core.checks.key_partition import KeyPartition, key_hash
+from twinstream.core.checks.once import Once
+from twinstream.core.checks.property import Declared, EachRow, Lacking, Property
+from twinstream.core.checks.watermark import NeverBack
+from twinstream.core.events import Form, Side
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.compile.clocks import UNITS, milliseconds
+from twinstream.spec.file.checks import Check, Windows
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, Path, read
+
+SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Fact = Callable[[Any, bytes | None], Any]
+"""What a check reads of the value and the key of a record."""
+
+
+def checks_of(spec: Spec) -> tuple[Declared, ...]:
+    """The checks of a spec for the core."""
+    return tuple(
+        Declared(check.id, tuple(SIDES[name] for name in check.sides), partial(_property, check))
+        for check in spec.checks
+    )
+
+
+def _property(check: Check) -> Property:
+    if check.once is not None:
+        return Once((check.horizon or timedelta(0)) // timedelta(milliseconds=1), check.keys)
+    if check.ascending is not None:
+        return Ascending(check.ascending, check.keys)
+    if check.key_partition is not None:
+        return KeyPartition(check.partitions, check.keys)
+    if check.closed_windows is not None:
+        return ClosedWindows()
+    return EachRow() if check.watermark is None else NeverBack()
+
+
+class FactReader:
+    """Reads the facts of records for the checks of one spec, with its codec's view of a record."""
+
+    def __init__(self, spec: Spec, codec: Codec) -> None:
+        self._codec = codec
+        self._readers = {
+            (side, kind): [_reader(spec, codec, check, side, kind) for check in spec.checks]
+            for side in Side
+            for kind in spec.compared_kinds
+        }
+
+    def facts(
+        self,
+        records: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None,
+        forms: Sequence[Form],
+        side: Side,
+    ) -> list[Sequence[Any]]:
+        """The facts of some records of a side, one for each check; None for a check that is not about it.
+
+        A record without a form has none. Complexity: the decoding of each record, and about 1 µs a check.
+        """
+        found: list[Sequence[Any]] = []
+        for place, form in enumerate(forms):
+            record = records[place]
+            if form is IGNORED or record is None:
+                found.append(())
+                continue
+            value = self._codec.decode(self._codec.held(record, side))
+            key = None if keys is None else keys[place]
+            readers = self._readers[side, form[2]]
+            found.append([None if reader is None else reader(value, key) for reader in readers])
+        return found
+
+
+def _reader(spec: Spec, codec: Codec, check: Check, side: Side, kind: str) -> Fact | None:
+    """How a check reads an event of a kind of a side; None if it is not about it."""
+    if check.watermark is not None or (check.kinds is not None and kind not in check.kinds):
+        return None
+    if ("reference", "candidate")[side] not in check.sides:
+        return None
+    nulls = spec.equality_of(kind).absent_is_null
+    if check.once is not None:
+        return _of_value(_digest(spec, codec, check.once, nulls=nulls))
+    if check.ascending is not None:
+        return _of_value(_ordered(spec, check.ascending, _digest(spec, codec, check.per, nulls=nulls)))
+    if check.key_partition is not None:
+        return _placed(_digest(spec, codec, check.key_partition, nulls=nulls))
+    if check.closed_windows is not None:
+        return _of_value(_window_end(spec, check.closed_windows.end, UNITS[check.closed_windows.unit]))
+    if check.windows is not None:
+        return _of_value(_window(spec, check.windows))
+    return _of_value(_columns(spec, check))
+
+
+def _of_value(of: Callable[[Any], Any]) -> Fact:
+    return lambda value, _key: of(value)
+
+
+def _digest(
+    spec: Spec, codec: Codec, fields: Sequence[str], *, nulls: bool
+) -> Callable[[Any], bytes | Lacking | None]:
+    """The digest of the values of some fields, None without fields; an absent one may count as null."""
+    paths = [(field, spec.path_of(field)) for field in fields]
+
+    def digest(value: Any) -> bytes | Lacking | None:
+        members = []
+        for field, path in paths:
+            member = read(value, path)
+            if member is ABSENT and not nulls:
+                return Lacking(f"has no `{field}`")
+            members.append(None if member is ABSENT else member)
+        return codec.digest(canonical_value(members)) if members else None
+
+    return digest
+
+
+def _ordered(spec: Spec, field: str, digest: Callable[[Any], bytes | Lacking | None]) -> Callable[[Any], Any]:
+    path = spec.path_of(field)
+
+    def ordered(value: Any) -> Any:
+        key, member = digest(value), read(value, path)
+        if isinstance(key, Lacking):
+            return key
+        if isinstance(member, float) and isfinite(member):
+            member = Decimal(repr(member))
+        if isinstance(member, bool) or not isinstance(member, (int, Decimal, str)):
+            return Lacking(f"has no number or text in `{field}`")
+        return key, member
+
+    return ordered
+
+
+def _placed(digest: Callable[[Any], bytes | Lacking | None]) -> Fact:
+    def placed(value: Any, key: bytes | None) -> Any:
+        found = digest(value)
+        return found if isinstance(found, Lacking) else (None if key is None else key_hash(key), found)
+
+    return placed
+
+
+def _window_end(spec: Spec, field: str, unit: Decimal) -> Callable[[Any], int | Lacking]:
+    path = spec.path_of(field)
+
+    def window_end(value: Any) -> int | Lacking:
+        end_ms = milliseconds(read(value, path), unit)
+        return Lacking(f"has no time in `{field}`") if end_ms is None else end_ms
+
+    return window_end
+
+
+def _window(spec: Spec, windows: Windows) -> Callable[[Any], str]:
+    """The problem with the window of a value, an empty text if there is none. Exact, in microseconds."""
+    unit = UNITS[windows.unit] * 1000
+    ends = [(field, spec.path_of(field)) for field in (windows.start, windows.end)]
+    length, offset = windows.length // _MICROSECOND, windows.offset // _MICROSECOND
+    every = (windows.every or windows.length) // _MICROSECOND
+
+    def window(value: Any) -> str:
+        times = []
+        for field, path in ends:
+            time = _microseconds(read(value, path), unit)
+            if time is None:
+                return f"has no time in `{field}`"
+            times.append(time)
+        start, end = times
+        if end - start != length:
+            return f"has a window that is {'longer' if end - start > length else 'shorter'} than declared"
+        return f"has a `{windows.start}` at which no window begins" if (start - offset) % every else ""
+
+    return window
+
+
+def _microseconds(value: Any, unit: Decimal) -> int | Decimal | None:
+    """A time since 1970: a number of units of so many microseconds, or a text; None for anything else."""
+    if milliseconds(value, Decimal(1)) is None:
+        return None
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // _MICROSECOND
+    return (Decimal(repr(value)) if isinstance(value, float) else Decimal(value)) * unit
+
+
+def _columns(spec: Spec, check: Check) -> Callable[[Any], str]:
+    """The problem with the fields of a value, an empty text if there is none."""
+    not_null = [(field, spec.path_of(field)) for field in check.not_null or ()]
+    typed: list[tuple[str, Path, str]] = [
+        (field, spec.path_of(field), name) for field, name in (check.types or {}).items()
+    ]
+
+    def columns(value: Any) -> str:
+        for field, path in not_null:
+            member = read(value, path)
+            if member is ABSENT or member is None:
+                return f"has no `{field}`" if member is ABSENT else f"has null in `{field}`"
+        for field, path, name in typed:
+            member = read(value, path)
+            if member is not ABSENT and member is not None and not _TYPES[name](member):
+                return f"has no {name} in `{field}`"
+        return ""
+
+    return columns
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    """Numbers are taken by their value, as in equality: 1.0 is a whole number."""
+    return _is_number(value) and isfinite(value) and value == int(value)
+
+
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "integer": _is_integer,
+    "number": _is_number,
+    "text": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "list": lambda value: isinstance(value, (list, tuple)),
+    "object": lambda value: isinstance(value, dict),
+    "bytes": lambda value: isinstance(value, bytes),
+}

@@ -1,0 +1,220 @@
+"""Each property by itself: what it cannot judge, what it forgets, and what it says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from twinstream.core.checks import closed_windows
+from twinstream.core.checks.ascending import Ascending
+from twinstream.core.checks.closed_windows import SILENCE_MS, ClosedWindows
+from twinstream.core.checks.key_partition import KeyPartition, key_hash
+from twinstream.core.checks.once import Once
+from twinstream.core.checks.property import Finding, Property, Row
+from twinstream.core.checks.watermark import NOTHING_HEARD, NeverBack
+from twinstream.core.clocks.input import Finished
+
+
+def taken(judge: Property, *facts: Any, partition: int = 0, first: int = 0) -> list[Finding]:
+    """What is found in rows with these facts, one millisecond after the other."""
+    rows = (Row(partition, first + n, first + n, fact) for n, fact in enumerate(facts))
+    return [finding for row in rows if (finding := judge.take(row)) is not None]
+
+
+def finished(
+    batch: int, watermark: int | None, written: dict[int, int] | None = None, **more: Any
+) -> Finished:
+    one = {"query": "q", "run": "r", "consumed": {}, **more}
+    return Finished(batch=batch, watermark_ms=watermark, written={} if written is None else written, **one)
+
+
+def heard(judge: Property, facts: Iterable[Finished]) -> list[Finding]:
+    return [finding for fact in facts for finding in judge.hear(fact)]
+
+
+# -- once --------------------------------------------------------------------------------------------------
+
+
+def test_a_second_row_names_the_first() -> None:
+    (finding,) = taken(Once(100, 10), b"a", b"b", b"a")
+    assert finding == Finding(0, 2, "is a second one of its key, after that at offset 0 of partition 0")
+
+
+def test_a_row_further_away_than_the_horizon_is_another_one_in_either_direction() -> None:
+    once = Once(100, 10)
+    rows = [Row(0, 0, 1000, b"a"), Row(0, 1, 1101, b"a"), Row(0, 2, 1001, b"a"), Row(0, 3, 900, b"a")]
+    assert [once.take(row) is None for row in rows] == [True, True, False, True]
+
+
+def test_a_row_that_may_be_a_second_one_of_a_forgotten_key_is_a_doubt() -> None:
+    (finding,) = taken(Once(100, 2), b"a", b"b", b"c", b"a")
+    assert finding.doubt
+    assert (finding.offset, "`keys` (2)" in finding.text) == (3, True)
+
+
+def test_keys_beyond_the_horizon_of_all_partitions_are_forgotten_without_a_doubt() -> None:
+    once = Once(100, 1_000_000)
+    once.expect(2)
+    for n in range(1000):
+        for partition in range(2):
+            assert once.take(Row(partition, n, n * 50, b"%d/%d" % (n, partition))) is None
+    assert len(once.state(whole=True)["memory"]["keys"]) < 20
+
+
+def test_an_idle_partition_holds_back_what_is_forgotten() -> None:
+    once = Once(100, 1_000_000)
+    once.expect(2)
+    assert taken(once, *(b"%d" % n for n in range(1000))) == []
+    assert len(once.state(whole=True)["memory"]["keys"]) == 1000
+
+
+# -- ascending ---------------------------------------------------------------------------------------------
+
+
+def test_equal_values_ascend_and_numbers_are_exact() -> None:
+    judge = Ascending("n", 10)
+    assert taken(judge, (b"k", 2**70), (b"k", 2**70), (b"k", 2**70 + 1)) == []
+    (finding,) = taken(judge, (b"k", 2**70), first=3)
+    assert finding == Finding(0, 3, "has a smaller `n` than that at offset 2 of partition 0")
+
+
+def test_without_a_key_each_partition_ascends_by_itself() -> None:
+    judge = Ascending("n", 10)
+    assert taken(judge, (None, 5), partition=0) + taken(judge, (None, 3), partition=1) == []
+    assert [finding.offset for finding in taken(judge, (None, 4), partition=0, first=1)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("fact", "partition", "text"),
+    [
+        ((b"k", 6), 1, "are of one key in two partitions, between which there is no order"),
+        ((b"k", "6"), 0, "have a text and a number in `n`"),
+    ],
+)
+def test_what_has_no_order_is_a_doubt(fact: Any, partition: int, text: str) -> None:
+    judge = Ascending("n", 10)
+    taken(judge, (b"k", 5))
+    (finding,) = taken(judge, fact, partition=partition, first=1)
+    assert finding.doubt
+    assert finding.text == f"and that at offset 0 of partition 0 {text}"
+
+
+# -- key_partition -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_a_key_is_hashed_as_kafkas_own_tests_say(key: bytes, hashed: int) -> None:
+    assert key_hash(key) == hashed & 0x7FFFFFFF
+
+
+def test_a_row_without_a_key_and_one_elsewhere_are_found() -> None:
+    judge = KeyPartition(None, 10)
+    assert judge.unsettled() is not None
+    judge.expect(4)
+    assert judge.unsettled() is None
+    found = taken(judge, (None, b"a"), (8, b"b"), (9, b"c"))
+    assert found == [Finding(0, 0, "has no key"), Finding(0, 2, "has a key of partition 1")]
+
+
+def test_one_value_in_two_partitions_is_found_where_each_lies_by_its_key() -> None:
+    judge = KeyPartition(4, 10)
+    taken(judge, (8, b"a"))
+    (finding,) = taken(judge, (9, b"a"), partition=1, first=1)
+    assert finding.text == "has the value of that at offset 0 of partition 0"
+
+
+# -- closed_windows ----------------------------------------------------------------------------------------
+
+
+def test_a_window_is_closed_behind_the_batch_after_the_one_whose_watermark_passed_it() -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100), finished(1, 200, {0: 2}), finished(2, 300, {0: 4})])
+    assert taken(judge, 100, 100, 100, 101, 200, 201) == []
+    found = list(judge.look({0: 6}))
+    assert found == [
+        Finding(0, 2, "is of a window that was closed"),
+        Finding(0, 4, "is of a window that was closed"),
+    ]
+    assert judge.unsettled() is None
+
+
+def test_a_late_row_is_found_at_once_where_the_records_are_known() -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100), finished(1, 200, {0: 0})])
+    assert list(judge.look({0: 0})) == []
+    assert [finding.offset for finding in taken(judge, 101, 100)] == [1]
+
+
+def test_a_batch_that_is_done_again_closes_nothing_more() -> None:
+    judge = ClosedWindows()
+    again = [finished(0, 100), finished(1, 200, {0: 2}), finished(1, 200, {0: 4}, run="s")]
+    heard(judge, again)
+    assert taken(judge, 150, 150, 150, 150, 150) == []
+    assert list(judge.look({0: 5})) == []
+
+
+def test_records_of_an_earlier_run_and_of_other_topics_say_nothing() -> None:
+    judge = ClosedWindows()
+    records = [finished(0, 100), finished(1, 100, {0: 0}, run="s"), finished(9, 900, {0: 0})]
+    heard(judge, [*records, finished(10, 900, {0: 0}, run="s")._replace(written=None)])
+    assert list(judge.look({0: 0})) == []
+    assert taken(judge, 101, 900) == []
+
+
+def test_without_records_with_several_queries_and_in_silence_it_is_undecided() -> None:
+    judge = ClosedWindows()
+    assert judge.unsettled() == NOTHING_HEARD
+    heard(judge, [finished(0, 100)])
+    list(judge.look({}))
+    judge.take(Row(0, 0, 0, 500))
+    judge.take(Row(0, 1, SILENCE_MS, 500))
+    assert judge.unsettled() is None
+    judge.take(Row(0, 2, SILENCE_MS + 1, 500))
+    assert judge.unsettled() == "rows of more than 5 min wait for the control record of their batch"
+    heard(judge, [finished(0, 100, query="other")])
+    assert "several queries" in (judge.unsettled() or "")
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"), [("WAITING_LIMIT", "more than 3 rows"), ("EDGES_LIMIT", "more than 3 control")]
+)
+def test_what_waits_is_bounded_and_what_is_lost_is_said(
+    monkeypatch: pytest.MonkeyPatch, limit: str, text: str
+) -> None:
+    monkeypatch.setattr(closed_windows, limit, 3)
+    judge, restored = ClosedWindows(), ClosedWindows()
+    taken(judge, *([500] * 4))
+    heard(judge, [finished(batch, 100, {0: 100}) for batch in range(4)])
+    assert (judge.unsettled() or "").startswith(text)
+    restored.restore(judge.state(whole=True))
+    assert restored.unsettled() == judge.unsettled()
+
+
+# -- watermark ---------------------------------------------------------------------------------------------
+
+
+def test_a_watermark_that_goes_back_is_found_with_its_record() -> None:
+    judge = NeverBack()
+    assert judge.unsettled() == NOTHING_HEARD
+    facts = [finished(0, 100, at=5), finished(1, None, at=6), finished(2, 40, at=7), finished(3, 40, at=8)]
+    assert heard(judge, facts) == [Finding(0, 7, "has a watermark 60 ms below that of batch 0")]
+    assert judge.unsettled() is None
+
+
+def test_queries_go_by_themselves_and_earlier_runs_and_repeated_batches_are_passed_over() -> None:
+    judge = NeverBack()
+    facts = [finished(5, 100), finished(0, 10, query="other"), finished(5, 90), finished(5, 100, run="s")]
+    assert heard(judge, [*facts, finished(6, 20)]) == []
+    assert len(heard(judge, [finished(6, 99, run="s")])) == 1
