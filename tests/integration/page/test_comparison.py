@@ -32,6 +32,8 @@ from tests.support.webpage import at, part, row, verdict
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import (
+    CheckedSide,
+    CheckStatus,
     Frontier,
     Hole,
     KindCoverage,
@@ -39,6 +41,7 @@ from twinstream.status.comparison import (
     Undecodable,
     UnmatchedSample,
     Version,
+    Violation,
 )
 
 pytestmark = pytest.mark.requires_chromium
@@ -94,6 +97,23 @@ def test_known_differences_are_shown_with_what_they_explain(service: Served, pag
     expect(row(page, "8a2b")).to_contain_text("Explained by the known difference PRICE-17.")
     page.get_by_role("link", name="Remove the filter explained").click()
     expect(row(page, "8a2b")).to_have_count(0)
+
+
+def test_checks_are_shown_with_the_places_of_their_violations(service: Served, page: Page) -> None:
+    checks = region(page, "Checks of each side by itself")
+    expect(checks).to_be_hidden()
+    first = [Violation(position=Position(topic="ads.candidate", partition=1, offset=7), problem="has no key")]
+    violated = CheckedSide(state="violated", checked=1200, violations=3, first=first)
+    declared = {"id": "keyed", "property": "key_partition", "text": "rows in the partition of their key"}
+    side = CheckedSide(state="holds", checked=1100)
+    found = CheckStatus(**declared, gate="fail", reference=side, candidate=violated)
+    service.publish(status(at=later(1), checks=[found]))
+    expect(checks.get_by_role("listitem")).to_contain_text(
+        "keyed: rows in the partition of their key. The reference: holds, 1,100 checked. "
+        "The candidate: violated, 3 violated of 1,200."
+    )
+    expect(checks).to_contain_text("ads.candidate 1 : 7 · the record has no key")
+    expect(page.locator("#advice")).to_contain_text("look at the violated check below")
 
 
 def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:

@@ -15,7 +15,16 @@ from twinstream.api.gate.freshness import Freshness, awaited, heard, lost
 from twinstream.api.gate.gate import GateAnswer, gate
 from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.state.expectation import placeholder
-from twinstream.status.comparison import ComparisonStatus, Health, Version
+from twinstream.status.comparison import (
+    CheckedSide,
+    CheckGate,
+    CheckStatus,
+    ComparisonStatus,
+    Health,
+    Position,
+    Version,
+    Violation,
+)
 
 FRESH = heard(START, 0.5, 5.0)
 STALE = heard(START, 9.0, 5.0)
@@ -230,3 +239,59 @@ def test_one_pair_at_least_must_have_come_since() -> None:
 def test_what_is_no_moment_is_refused(since: str) -> None:
     with pytest.raises(ValidationError, match=r"is no time with its zone|lies outside of the calendar"):
         GateScope(since=since)
+
+
+# -- checks of single sides --------------------------------------------------------------------------------
+
+HOLDS = CheckedSide(state="holds", checked=9)
+AT = Position(topic="ads.candidate", partition=0, offset=7)
+VIOLATED = CheckedSide(
+    state="violated", checked=9, violations=2, first=[Violation(position=AT, problem="has no key")]
+)
+UNKNOWN = CheckedSide(state="undecided", checked=9, reason="no control record was heard")
+
+
+def checked(gate: CheckGate = "fail", **sides: CheckedSide) -> list[CheckStatus]:
+    return [CheckStatus(id="keyed", property="key_partition", text="", gate=gate, **sides)]
+
+
+@pytest.mark.parametrize(
+    ("checks", "answer"),
+    [
+        (checked(reference=HOLDS, candidate=HOLDS), "pass"),
+        (checked(candidate=VIOLATED), "fail"),
+        (checked(reference=VIOLATED, candidate=VIOLATED), "fail"),
+        (checked(reference=VIOLATED, candidate=HOLDS), "undecided"),
+        (checked("undecided", candidate=VIOLATED), "undecided"),
+        (checked("undecided", reference=VIOLATED), "undecided"),
+        (checked("ignore", reference=VIOLATED, candidate=VIOLATED), "pass"),
+        (checked(reference=HOLDS, candidate=UNKNOWN), "undecided"),
+        (checked(reference=UNKNOWN, candidate=HOLDS), "undecided"),
+        (checked("undecided", candidate=UNKNOWN), "pass"),
+        (checked("undecided", candidate=VIOLATED) + checked(candidate=VIOLATED), "fail"),
+    ],
+)
+def test_what_a_check_makes_of_the_gate(checks: list[CheckStatus], answer: str) -> None:
+    assert ask(status(checks=checks)).answer == answer
+
+
+def test_a_violated_check_fails_whatever_the_verdict_and_never_on_a_stale_word() -> None:
+    checks = checked(candidate=VIOLATED)
+    for verdict in ("PENDING", "INCONCLUSIVE", "EQUIVALENT"):
+        answer = ask(status(verdict=verdict, checks=checks, health=DEGRADED))
+        assert (answer.answer, answer.violations, answer.verdict) == ("fail", 2, verdict)
+        assert answer.reason == (
+            "The candidate violates the check `keyed`: 2 violations, the first: the record at ads.candidate "
+            "0:7 has no key."
+        )
+    assert ask(diverged(checks=checks)).reason == diverged().reason
+    assert ask(status(checks=checks), STALE).answer == "undecided"
+
+
+def test_an_undecided_check_is_named_after_what_is_more_urgent() -> None:
+    checks = checked(candidate=UNKNOWN)
+    assert ask(status(checks=checks)).reason == (
+        "No difference so far, but the check `keyed` is undecided for the candidate: no control record was "
+        "heard."
+    )
+    assert "health is degraded" in ask(status(checks=checks, health=DEGRADED)).reason

@@ -300,12 +300,15 @@ def _histogram(parts: Iterable[Histogram]) -> Histogram:
 
 
 def _checks(statuses: Sequence[ComparisonStatus]) -> list[CheckStatus]:
-    """The checks, of which each shard has judged its own partitions; the worst state counts."""
+    """The checks, of which each shard has judged its own partitions; the worst state counts.
+
+    A matcher of an older version tells of none.
+    """
     return [
         parts[0].model_copy(
             update={side: _checked([getattr(part, side) for part in parts]) for side in _SIDES}
         )
-        for parts in zip(*(status.checks for status in statuses), strict=True)
+        for parts in zip(*(status.checks for status in statuses if status.checks), strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ Rules of this room:
 
 - A property is fed and never fetches. It sees of a row only its place, its time and a *fact*: what the
   property reads of it, such as the digest of a key. So no content of a row is kept, except values that are
-  ordered (`ascending`).
+  ordered (`ascending`) and ends of windows (`closed_windows`).
 - What it finds depends on the rows of each partition and on the order in which rows were read, never on how
   they were cut into batches, nor on when a control record was heard.
 - A property that cannot judge a row says so: a *doubt*. It is no violation, and no pass.

@@ -62,6 +62,7 @@ def _fields(spec: Spec, check: Check, at: Location) -> Iterator[Breach]:
 
 
 def _kept(spec: Spec, check: Check, at: Location) -> Iterator[Breach]:
-    if spec.keep == "hashes" and check.ascending is not None:
+    """Of a key a digest is enough; what is ordered, or waits for a control record, is held as it is."""
+    if spec.keep == "hashes" and check.what in ("ascending", "closed_windows"):
         problem = "needs the values, and with `keep: hashes` none is held: take it out, or leave `keep` out"
-        yield Breach((*at, "ascending"), problem)
+        yield Breach((*at, check.what), problem)

@@ -2,6 +2,7 @@
 
 import { comparisonPath } from "./api.js";
 import { chartsIn } from "./charts.js";
+import { showChecks } from "./checks.js";
 import { showCoverage } from "./coverage.js";
 import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
@@ -20,6 +21,7 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   const part = (name) => root.querySelector(`#${name}`);
   showVerdict(part("verdict"), comparison, now, lostSince);
   showDeciding(part("deciding"), comparison, lostSince);
+  showChecks(part("checks"), comparison);
   showDivergences(part("divergences"), comparison, { now, route });
   showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
   showTimeline(part("timeline"), comparison, now);

@@ -38,7 +38,10 @@ export function showVerdict(root, comparison, now, lostSince) {
  * service says. */
 function advice(status, gate, lostSince) {
   if (lostSince) return "See whether the service runs and can be reached. The page reconnects by itself.";
-  if (gate.answer === "fail") return "Hold the candidate back, and look at the records of a divergence below.";
+  if (gate.answer === "fail") {
+    const what = status.verdict === "DIVERGED" ? "the records of a divergence" : "the violated check";
+    return `Hold the candidate back, and look at ${what} below.`;
+  }
   if (gate.answer === "pass") return "To see that its alarm works, hold a drill: `twinstream drill FILE --kind drop`.";
   return null;
 }
