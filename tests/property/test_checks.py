@@ -230,7 +230,7 @@ class Reader:
             self._heard += 1
 
     def _look(self) -> None:
-        self.comparison.look(SIDE, dict(enumerate(self._read)), {}, 0.0)
+        self.comparison.checks.look(SIDE, dict(enumerate(self._read)), 0)
 
     def _save(self) -> None:
         states = self._saved.states

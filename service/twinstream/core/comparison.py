@@ -181,7 +181,6 @@ class Comparison:
         """Note the next position of a side and its end, by partition; `now` never goes back."""
         for query, batch in self.clocks.look(side, positions, ends, now):
             self.arrivals.finish_batch(side, query, batch)
-        self.checks.look(side, positions, self.certainty.moment)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)

@@ -36,6 +36,8 @@ class Settlement:
             run.comparison.look(
                 side, run.intake.positions[side], self._ends_before[side], self._clock.monotonic()
             )
+            if run.intake.waiting is None:  # Else rows below the positions are held, and not taken yet.
+                run.comparison.checks.look(side, run.intake.positions[side], run.comparison.certainty.moment)
         self._ends_before = {side: dict(ends[side]) for side in Side}
         run.situation.ends = self._ends_before
         seen = self._source.seen().topics

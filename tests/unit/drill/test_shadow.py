@@ -45,6 +45,12 @@ def test_the_shadow_has_the_rules_of_the_live_one_on_topics_of_its_own() -> None
     assert digest(shadow) != digest(spec)
 
 
+def test_the_copies_are_not_checked_by_themselves() -> None:
+    spec = spec_with(more="checks: [{id: a, not_null: [zzz]}]\n")
+    assert shadow_of(spec, NAMES, 100).checks == []
+    assert list(left_out(spec)) == ["the checks: the drill is about a difference between the copies"]
+
+
 def test_a_long_name_leaves_room_for_that_of_the_drill() -> None:
     name = Names("a" * 47 + "-" + "b" * 15, "5f0c2e1a").comparison
     assert name == "a" * 47 + "-drill-5f0c2e1a"

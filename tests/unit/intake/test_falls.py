@@ -15,7 +15,8 @@ LEFT, RIGHT = Side
 
 def batch(offsets: range | list[int], partition: int = 2) -> Batch:
     records = [b"%d" % offset for offset in offsets]
-    return Batch(RIGHT, partition, records, offsets, [offset * 10 for offset in offsets])
+    times, keys = [offset * 10 for offset in offsets], [b"key %d" % offset for offset in offsets]
+    return Batch(RIGHT, partition, records, offsets, times, keys=keys)
 
 
 def stretch(first: int, last: int, partition: int = 2, topic: int = 0) -> FallenStretch:
@@ -57,7 +58,7 @@ def test_what_is_left_out_is_a_gap_and_what_is_around_it_is_taken() -> None:
     ]
     part = parts[2]
     assert isinstance(part, Batch)
-    assert (part.records[0], part.timestamps_ms[0]) == (b"20", 200)
+    assert (part.records[0], part.timestamps_ms[0], (part.keys or ())[0]) == (b"20", 200, b"key 20")
     assert list(without(batch(range(10, 20)), (stretch(10, 19),))) == [gap(10, 20)]
 
 

@@ -118,6 +118,9 @@ def test_what_was_found_and_what_is_remembered_survive_a_crash() -> None:
     made.put_both(1, 2, 1)
     assert made.found().violations == 1
     made.restarted()
+    made.storage.down = "away"
+    assert made.found().state == "violated", "it was saved before the crash"
+    made.storage.down = None
     made.put(RIGHT, 2)
     assert made.found().violations == 2, "2 was read before the crash"
     assert made.found().checked == 4
@@ -206,7 +209,10 @@ def test_a_file_without_checks_saves_nothing_of_them() -> None:
 def test_checks_find_the_same_whatever_is_kept_of_events(keep: str) -> None:
     made = bench(ONCE, "{id: keyed, key_partition: [n]}", more=f"keep: {keep}\n")
     made.put_both(1, 2, 1)
-    assert [made.found(place).violations for place in range(2)] == [1, 0]
+    assert [(made.found(place).state, made.found(place).violations) for place in range(2)] == [
+        ("violated", 1),
+        ("holds", 0),
+    ]
 
 
 @pytest.mark.parametrize("lacks", ["checkpoint", "look"])
@@ -224,3 +230,17 @@ def test_a_violation_is_announced_once_it_is_saved_and_a_look_vouches_for_its_to
     made.storage.down, made.source.looks = None, True
     assert made.found().state == "violated"
     assert made.view().gate.answer == "fail"
+
+
+def test_rows_that_are_held_until_the_start_are_judged_where_they_stand() -> None:
+    made = bench(LATE, more="kinds: {day: {where: {n: 0}}, view: {}}\nstart: barrier\n")
+    made.spec = made.spec.replace("order: unordered", "order: {barrier: day, inner: unordered}")
+    made.put(RIGHT, 0)
+    for batch, number in enumerate((1, 2, 3, 4)):
+        made.put(RIGHT, number)
+        made.say("2", batch, 100 * number, 2 + batch)
+    assert made.settled().verdict == "PENDING"
+    made.put(LEFT, 0, 1, 2, 3, 4)
+    assert (made.found().checked, made.found().violations) == (5, 0)
+    made.put(RIGHT, 1)
+    assert made.found().violations == 1

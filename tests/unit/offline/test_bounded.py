@@ -282,3 +282,20 @@ def test_a_partition_that_is_named_twice_is_refused() -> None:
 
 def test_a_time_is_that_moment_in_any_zone() -> None:
     assert edge_of("--to", ["2026-01-01T01:00:00+01:00"], "latest") == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+KEYED = "checks: [{id: keyed, key_partition: [], gate: ignore}, {id: once, once: [k, n], horizon: 1h}]"
+
+
+def test_checks_are_of_the_range_alone_and_know_the_number_of_partitions() -> None:
+    source = MemorySource(4)
+    for moment in (1000, 2000, 4000, 4500):
+        for side in Side:
+            source.append(side, 0, record({"k": "a", "n": 1}), moment, key=b"21")
+    answer = check(source, at(3800), at(4200), order="unordered", more=KEYED)
+    keyed, once = (result["candidate"] for result in answer["checks"])
+    assert answer["ranges"]["candidate"]["records_beside"] == 1
+    assert (keyed["state"], keyed["checked"]) == ("holds", 1)
+    assert (once["state"], once["checked"]) == ("holds", 1)
+    later = check(source.reader(), order="unordered", more=KEYED)["checks"][1]["candidate"]
+    assert (later["state"], later["violations"]) == ("violated", 3)

@@ -197,3 +197,13 @@ def test_a_file_is_refused_with_the_sentence_beside_it_or_taken(claim: str) -> N
 )
 def test_what_no_file_should_hold_is_refused_in_a_sentence(value: str, said: str) -> None:
     assert answer(f"{TOTAL}show: {value}").startswith(said)
+
+
+def test_a_file_without_checks_has_the_digest_that_it_had_before_there_were_any() -> None:
+    checks = "checks: [{id: a, not_null: [n]}]"
+    assert digest(loads(f"{HEAD}order: total")) == digest(loads(f"{TOTAL}checks: []")) == "4274b84529e6653e"
+    assert (
+        digest(loads(f"{TOTAL}{checks}"))
+        != digest(loads(f"{TOTAL}{checks.replace('n]', 'm]')}"))
+        != "4274b84529e6653e"
+    )

@@ -132,7 +132,7 @@ class Checks:
             self._note(side, watched, watched.judge.hear(fact), moment)
 
     def look(self, side: Side, positions: Mapping[int, int], moment: int) -> None:
-        """Judge the rows that waited for control records; `positions` are the next offsets to read."""
+        """Judge the rows that waited for control records; all rows below these offsets were taken."""
         for watched in self._sides[side]:
             self._note(side, watched, watched.judge.look(positions), moment)
 

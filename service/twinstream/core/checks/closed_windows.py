@@ -26,8 +26,8 @@ from twinstream.core.clocks.input import RUNS_LIMIT, Finished
 
 WAITING_LIMIT = 1_000_000
 """Rows that wait for a control record, about 100 bytes each: what a service reads in several seconds."""
-EDGES_LIMIT = 20_000
-"""Control records that wait for rows: those of two days, with a batch every ten seconds."""
+EDGES_LIMIT = 100_000
+"""Control records that wait for rows: those of eleven days, with a batch every ten seconds."""
 SILENCE_MS = 300_000
 """Rows that wait so long, by Kafka's time, miss their control record: no batch is written so slowly."""
 _LATE = "is of a window that was closed"
@@ -87,7 +87,7 @@ class ClosedWindows(Property):
         return iter(())
 
     def look(self, positions: Mapping[int, int]) -> Iterator[Finding]:
-        """Judge the rows that the edges read up to have decided."""
+        """Judge the rows that the edges read up to have decided; all rows below the positions were taken."""
         taken = False
         while self._edges and _is_read(self._edges[0], positions):
             taken = True
@@ -136,7 +136,7 @@ class ClosedWindows(Property):
         return {
             "waiting": waiting,
             "closed_ms": [list(item) for item in self._closed_ms.items()],
-            "edges": [[list(map(list, edge.written.items())), edge.closed_ms] for edge in self._edges],
+            "edges": _columns_of(self._edges),
             "records": self._records.row(),
             "newest_ms": self._newest_ms,
             "lost": self._lost,
@@ -149,9 +149,26 @@ class ClosedWindows(Property):
             for partition, *columns in state["waiting"]
         }
         self._closed_ms = dict(state["closed_ms"])
-        self._edges = deque(_Edge(dict(written), closed_ms) for written, closed_ms in state["edges"])
+        self._edges = _edges_of(state["edges"])
         self._records = _Records(*state["records"])
         self._newest_ms, self._lost = state["newest_ms"], state["lost"]
+
+
+def _columns_of(edges: deque[_Edge]) -> dict[str, list[Any]]:
+    """Edges as plain data, in columns: there may be many of them. -1 stands for no offset."""
+    partitions = sorted({partition for edge in edges for partition in edge.written})
+    written = [[partition, [edge.written.get(partition, -1) for edge in edges]] for partition in partitions]
+    return {"closed_ms": [edge.closed_ms for edge in edges], "written": written}
+
+
+def _edges_of(columns: Mapping[str, list[Any]]) -> deque[_Edge]:
+    """The edges of some columns."""
+    written: list[dict[int, int]] = [{} for _ in columns["closed_ms"]]
+    for partition, offsets in columns["written"]:
+        for of_edge, offset in zip(written, offsets, strict=True):
+            if offset >= 0:
+                of_edge[partition] = offset
+    return deque(map(_Edge, written, columns["closed_ms"]))
 
 
 def _is_read(edge: _Edge, positions: Mapping[int, int]) -> bool:

@@ -70,7 +70,7 @@ class Property:
         return ()
 
     def look(self, positions: Mapping[int, int]) -> Iterable[Finding]:  # noqa: ARG002
-        """Judge what waited for a control record; `positions` are the next offsets to read."""
+        """Judge what waited for a control record; all rows below these offsets were taken."""
         return ()
 
     def unsettled(self) -> str | None:
