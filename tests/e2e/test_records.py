@@ -16,6 +16,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
 from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
+from twinstream.core.checks.key_partition import key_hash
 
 pytestmark = whole_product()
 
@@ -86,3 +87,27 @@ def test_a_time_outside_of_the_calendar_stops_no_matcher(
     _write(producer, topics, range(51, 60))
     service.passes_with(60)
     assert service.log().count("matcher lost") == 1, "it fell once, of the kill"
+
+
+def test_a_record_outside_of_the_partition_of_its_key_fails_the_gate_of_equivalent_topics(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    names = topic(partitions=2), topic(partitions=2)
+    producer = Producer({"bootstrap.servers": kafka.brokers, "partitioner": "murmur2_random"})
+    for name in names:
+        for n in range(100):
+            producer.produce(name, orjson.dumps({"k": n, "n": n}), str(n))
+    producer.flush()
+    checks = "checks: [{id: keyed, key_partition: [k]}]"
+    with serving(tmp_path, kafka.brokers, redis_url, names, more=checks) as (service, _, _):
+        service.passes_with(100)
+        for moved, name in enumerate(names):
+            partition = (key_hash(b"100") + moved) % 2
+            producer.produce(name, orjson.dumps({"k": 100, "n": 100}), b"100", partition=partition)
+        producer.flush()
+        service.answers("fail")
+        os.kill(service.matchers()[0], signal.SIGKILL)
+        service.shows(matched=101, verdict="EQUIVALENT")
+        service.answers("fail")
+        reason = service.get("/gate")["reason"]
+        assert reason.startswith("The candidate violates the check `keyed`: 1 violation: the record at")

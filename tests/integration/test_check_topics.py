@@ -161,3 +161,19 @@ def test_what_cannot_be_compared_is_one_sentence(topics: Topics, topic: MakeTopi
     topics.names[1] = "nobody-has-made-it"
     topics.describe()
     assert topics.refused() == (2, "twinstream: topic nobody-has-made-it: there is no such topic\n")
+
+
+def test_keys_lie_where_a_producer_with_javas_partitioner_puts_them_and_no_other(topics: Topics) -> None:
+    topics.describe("checks: [{id: keyed, key_partition: [k]}]")
+    for side, partitioner in ((Side.LEFT, "murmur2_random"), (Side.RIGHT, "consistent_random")):
+        config = {"bootstrap.servers": topics.kafka.brokers, "partitioner": partitioner, "log_level": 0}
+        producer = Producer({**config, **IN_ORDER})
+        for n in range(60):
+            value = json.dumps({"k": n, "n": n}).encode()
+            producer.produce(topics.names[side], value, "x" * (n % 7) + str(n), timestamp=START_MS)
+        assert producer.flush(30) == 0
+    code, answer = topics.check()
+    (check,) = answer["checks"]
+    assert (code, answer["verdict"]) == (1, "EQUIVALENT")
+    assert (check["reference"]["state"], check["reference"]["checked"]) == ("holds", 60)
+    assert (check["candidate"]["state"], 0 < check["candidate"]["violations"] < 60) == ("violated", True)
