@@ -130,7 +130,9 @@ def test_a_late_row_is_found_by_the_control_records_whenever_they_are_heard() ->
     made = bench(LATE)
     made.put_both(1, 2)
     assert made.found().state == "undecided"
-    assert made.found().reason == "no control record of this version has been heard that names this topic"
+    assert made.found().reason == (
+        "no control record of this version has been heard that names this topic, and has a watermark"
+    )
     for version in TOPIC:
         made.say(version, 0, 100, 1)
         made.say(version, 1, 200, 2)

@@ -58,6 +58,7 @@ class ClosedWindows(Property):
         self._edges: deque[_Edge] = deque()
         self._records = _Records()
         self._newest_ms = 0
+        self._begun = False
         self._lost: str | None = None
 
     def take(self, row: Row) -> Finding | None:
@@ -90,7 +91,7 @@ class ClosedWindows(Property):
         """Judge the rows that the edges read up to have decided; all rows below the positions were taken."""
         taken = False
         while self._edges and _is_read(self._edges[0], positions):
-            taken = True
+            taken = self._begun = True
             yield from self._pass(self._edges.popleft())
         if taken:
             for partition in self._waiting:
@@ -120,7 +121,9 @@ class ClosedWindows(Property):
         if self._records.several:
             return "several queries of this version write this topic, each with a watermark of its own"
         if not self._records.heard:
-            return NOTHING_HEARD
+            return f"{NOTHING_HEARD}, and has a watermark"
+        if not self._begun:
+            return "no control record of this version has taken effect: the rows up to it are not read yet"
         oldest_ms = min((rows[0].timestamp_ms for rows in self._waiting.values() if rows), default=None)
         if oldest_ms is not None and self._newest_ms - oldest_ms > SILENCE_MS:
             return f"rows of more than {SILENCE_MS // 60_000} min wait for the control record of their batch"
@@ -139,6 +142,7 @@ class ClosedWindows(Property):
             "edges": _columns_of(self._edges),
             "records": self._records.row(),
             "newest_ms": self._newest_ms,
+            "begun": self._begun,
             "lost": self._lost,
         }
 
@@ -151,7 +155,7 @@ class ClosedWindows(Property):
         self._closed_ms = dict(state["closed_ms"])
         self._edges = _edges_of(state["edges"])
         self._records = _Records(*state["records"])
-        self._newest_ms, self._lost = state["newest_ms"], state["lost"]
+        self._newest_ms, self._begun, self._lost = state["newest_ms"], state["begun"], state["lost"]
 
 
 def _columns_of(edges: deque[_Edge]) -> dict[str, list[Any]]:

@@ -88,7 +88,6 @@ class Property:
 class Declared(NamedTuple):
     """A check of the comparison file: the sides that it looks at, and what makes its property for each."""
 
-    id: str
     sides: tuple[Side, ...]
     made: Callable[[], Property]
 

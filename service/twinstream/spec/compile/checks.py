@@ -34,7 +34,7 @@ Fact = Callable[[Any, bytes | None], Any]
 def checks_of(spec: Spec) -> tuple[Declared, ...]:
     """The checks of a spec for the core."""
     return tuple(
-        Declared(check.id, tuple(SIDES[name] for name in check.sides), partial(_property, check))
+        Declared(tuple(SIDES[name] for name in check.sides), partial(_property, check))
         for check in spec.checks
     )
 

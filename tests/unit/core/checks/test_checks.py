@@ -14,7 +14,7 @@ BAD = "is bad"
 
 
 def checks(holes: list[Hole] | None = None, *sides: Side) -> Checks:
-    declared = Declared("a", sides or tuple(Side), EachRow)
+    declared = Declared(sides or tuple(Side), EachRow)
     return Checks([declared], holes if holes is not None else [])
 
 

@@ -175,9 +175,11 @@ def test_records_of_an_earlier_run_and_of_other_topics_say_nothing() -> None:
 
 def test_without_records_with_several_queries_and_in_silence_it_is_undecided() -> None:
     judge = ClosedWindows()
-    assert judge.unsettled() == NOTHING_HEARD
-    heard(judge, [finished(0, 100)])
-    list(judge.look({}))
+    heard(judge, [finished(0, None)])
+    assert judge.unsettled() == f"{NOTHING_HEARD}, and has a watermark"
+    heard(judge, [finished(0, 100, {0: 1}), finished(1, 100, {0: 1})])
+    assert (judge.unsettled() or "").startswith("no control record of this version has taken effect")
+    list(judge.look({0: 1}))
     judge.take(Row(0, 0, 0, 500))
     judge.take(Row(0, 1, SILENCE_MS, 500))
     assert judge.unsettled() is None
