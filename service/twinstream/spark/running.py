@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 
 from twinstream.errors import SinkError
@@ -50,7 +51,7 @@ def running_batch(batch: DataFrame, number: int) -> RunningBatch:
     """The batch that is running in this thread.
 
     Raises:
-        SinkError: no streaming query runs here.
+        SinkError: no streaming query runs here, or this Spark has other names for what is asked.
     """
     session: Any = batch.sparkSession
     query_id = session.sparkContext.getLocalProperty(QUERY_ID)
@@ -58,14 +59,25 @@ def running_batch(batch: DataFrame, number: int) -> RunningBatch:
         raise SinkError(
             "the sink is called outside of a streaming query: hand it to `writeStream.foreachBatch`"
         )
+    try:
+        return _running(batch, query_id, number)
+    except Py4JError as error:
+        raise SinkError(
+            f"Spark {session.version} does not tell what a batch has read in a way that KafkaSink knows: use "
+            f"Spark 4.0, with which it is tested ({str(error).splitlines()[0]})"
+        ) from None
+
+
+def _running(batch: DataFrame, spark_id: str, number: int) -> RunningBatch:
+    session: Any = batch.sparkSession
     jvm = session.sparkContext._jvm
     active = batch._jdf.sparkSession().sharedState().activeStreamingQueries()
-    query = active.get(jvm.java.util.UUID.fromString(query_id))
+    query = active.get(jvm.java.util.UUID.fromString(spark_id))
     log, checkpoint = query.offsetLog(), str(query.resolvedCheckpointRoot())
     now, before = log.get(number), log.get(number - 1)
-    watermark = now.get().metadata().get().batchWatermarkMs()
+    watermark = _metadata(now.get()).get().batchWatermarkMs()
     return RunningBatch(
-        query_id,
+        spark_id,
         str(query.runId()),
         checkpoint,
         checkpoint.rpartition("/")[2].startswith(TEMPORARY),
@@ -73,6 +85,14 @@ def running_batch(batch: DataFrame, number: int) -> RunningBatch:
         _offsets(before.get()) if before.isDefined() else {},
         watermark or None,
     )
+
+
+def _metadata(sequence: Any) -> Any:
+    """What the offset log has beside the offsets of a batch; it got another name with Spark 4.1."""
+    try:
+        return sequence.metadataOpt()
+    except Py4JError:
+        return sequence.metadata()
 
 
 def _offsets(sequence: Any) -> WrittenOffsets:

@@ -71,7 +71,8 @@ class Variant(NamedTuple):
     partitions: int
 
     def __str__(self) -> str:
-        return f"{self.batches} micro-batches, {self.partitions} tasks a shuffle"
+        batches = "1 micro-batch" if self.batches == 1 else f"{self.batches} micro-batches"
+        return f"{batches}, {self.partitions} {'task' if self.partitions == 1 else 'tasks'} a shuffle"
 
 
 class SelfCheck(NamedTuple):
