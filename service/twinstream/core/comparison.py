@@ -16,7 +16,7 @@ from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounting.ledger import Ledger
-from twinstream.core.accounts import Hole
+from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
@@ -213,6 +213,18 @@ class Comparison:
         """Stop comparing, since a limit of memory was reached: from here on events are only counted."""
         self.overflowing = True
         self.hole(Hole(f"{limit} was reached: what came after was not compared"))
+
+    def stop(self, side: Side, event: Run, reason: str) -> None:
+        """Stop comparing at an event of which nobody knows what it equals: a function of the user failed.
+
+        It is a run of one event, and counts as unmatched, as all that come after it.
+        """
+        if not self.overflowing:
+            where = f"for the event at offset {event.offsets[0]:,} of {PLACE}"
+            reason = f"{reason}, {where}; from there on nothing was compared"
+            self.overflowing = True
+            self.hole(Hole(reason, side, event.partition, event.offsets[0]))
+        self._feed(side, event)
 
     def ignore(self, side: Side, count: int) -> None:
         """Count events that a declared rule leaves out."""

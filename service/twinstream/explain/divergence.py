@@ -7,7 +7,7 @@ plain data from which everything else is made: the sentences (`twinstream.explai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
@@ -23,7 +23,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.codec.reduction import differences
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import ABSENT, parse_path, path_text, read
+from twinstream.spec.file.paths import ABSENT, Path, parse_path, path_text, read
 from twinstream.spec.lint.relations import scope_fields
 from twinstream.spec.load import digest
 
@@ -71,7 +71,12 @@ class Explainer:
                 {"side": NAMES[side], "position": self._position(side, event), "value": self._value(event)}
                 for side, event in finding.witness
             ],
-            "text": text_of(divergence, self._spec.order, self._sight, fields, identity),
+            "text": " ".join(
+                [
+                    text_of(divergence, self._spec.order, self._sight, fields, identity),
+                    *self._judged(finding),
+                ]
+            ),
             "tainted": divergence.tainted,
         }
 
@@ -147,9 +152,21 @@ class Explainer:
         records = (event[FORM][RECORD] for _, event in finding.events if event is not None)
         fields = {}
         for whole_path, members in differences(*self._codec.compared_pair(*records)):
-            path = whole_path[1:] if self._spec.whole and whole_path[0] == "$value" else whole_path
+            path = self._in_value(whole_path)
             fields[path_text(self._show.path(path))] = {
                 NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)
                 for side, member in zip(Side, members, strict=True)
             }
         return fields
+
+    def _judged(self, finding: Finding) -> Iterator[str]:
+        """A sentence for each value that a function of the user does not accept."""
+        for side, event in finding.events:
+            if event is not None and not isinstance(event[FORM][RECORD], WithheldRecord):
+                for path in self._codec.unaccepted(event[FORM][RECORD]):
+                    name = path_text(self._show.path(self._in_value(path)))
+                    yield f"`{name}` of the {NAMES[side]} is none of its right values."
+
+    def _in_value(self, path: Path) -> Path:
+        """A path of what was decoded as one of the value, if it lies there."""
+        return path[1:] if self._spec.whole and path[0] == "$value" else path

@@ -83,6 +83,8 @@ def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
         yield f"{key}.unordered", field, "another order of the array's elements"
     for field in equality.sets:
         yield f"{key}.sets", field, "another order, and repeated elements, of the array"
+    for field, function in equality.any_of.items():
+        yield f"{key}.any_of", field, f"changes from one value that {function} accepts to another"
     if equality.absent_is_null:
         yield f"{key}.absent_is_null", "null", "a member that is null or absent"
 

@@ -36,8 +36,9 @@ def attempts_of(
         except DecodeError as error:
             attempts.append(None)
             unreadable[place] = str(error)
-    reasons = {**unreadable, **dict(refused)}
-    return attempts, [RefusedRecord(place, reasons[place]) for place in sorted(reasons)]
+    marked = (RefusedRecord(place, reason) for place, reason in unreadable.items())
+    found = {one.place: one for one in (*marked, *refused)}
+    return attempts, [found[place] for place in sorted(found)]
 
 
 BEHIND = WithheldRecord(b"its batch is gone")

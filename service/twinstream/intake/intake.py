@@ -24,7 +24,7 @@ from twinstream.intake.batches import InSight, attempts_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.ports import Batch, Clock, Gap
-from twinstream.spec.codec.codec import Codec, RefusedRecord
+from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.codec.digests import KeptCodec
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.decode.headers import input_mark, kept_mark
@@ -241,22 +241,36 @@ class Intake:
 
         The record that becomes a hole is noted in its place: a difference before it counts.
         """
-        cut = self._first_beyond_budget(refused)
-        out = {place for place, _ in refused}
-        for part in (range(cut), range(cut, len(run.forms))):
-            for place, reason in refused:
-                if place in part and reason is None:
-                    self._comparison.ignore(side, 1)
-                elif place in part and reason is not None:
-                    self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+        cuts = sorted({0, self._first_beyond_budget(refused), self._first_unjudged(refused), len(run.forms)})
+        out = {one.place for one in refused}
+        for part in map(range, cuts, cuts[1:]):
+            for one in refused:
+                if one.place in part:
+                    self._leave_out(one, run, side)
             if kept := [place for place in part if place not in out]:
                 self._feed(side, run.only(kept))
+
+    def _leave_out(self, one: RefusedRecord, run: Run, side: Side) -> None:
+        place, reason = one
+        if reason is None:
+            self._comparison.ignore(side, 1)
+        elif isinstance(one, UnjudgedRecord):
+            self._comparison.stop(side, run.only([place]), reason)
+        else:
+            self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
 
     def _first_beyond_budget(self, refused: list[RefusedRecord]) -> int:
         """The index of the record that exceeds the budget for undecodable ones; 0 if none does."""
         left = self._budget - sum(account.undecodable for account in self._comparison.accounts)
-        places = [place for place, reason in refused if reason is not None]
+        places = [
+            one.place for one in refused if one.reason is not None and not isinstance(one, UnjudgedRecord)
+        ]
         return places[left] if 0 <= left < len(places) else 0
+
+    @staticmethod
+    def _first_unjudged(refused: list[RefusedRecord]) -> int:
+        """The index of the first record that a function of the user failed on; 0 if there is none."""
+        return next((one.place for one in refused if isinstance(one, UnjudgedRecord)), 0)
 
     def _refuse(self, record: Undecodable) -> None:
         comparison = self._comparison

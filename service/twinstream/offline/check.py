@@ -33,7 +33,7 @@ from twinstream.offline.range_edges import (
 from twinstream.ports import Line
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.reporting.checks import results
-from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.codec import Codec, UnjudgedRecord
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
@@ -91,12 +91,15 @@ class Check:
         attempts = None
         if self.comparison.retries is not None:
             attempts, refused = attempts_of((line.headers,), refused)
+        run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
         if refused:
             reason = refused[0].reason
             if reason is None:
                 self.comparison.ignore(line.side, 1)
+            elif isinstance(refused[0], UnjudgedRecord):
+                self.comparison.stop(line.side, run, reason)
+                reason = None
         else:
-            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
             if self._facts is not None and place == "within":
                 run = run._replace(facts=self._facts.facts((line.record,), (line.key,), forms, line.side))
             compared, reason = self.begins.feed(line.side, run)

@@ -81,6 +81,9 @@ def digest(spec: Spec) -> str:
     for key in ("control", "co_partitioned", "maps", "keep", "checks"):  # came later than the first digests
         if meaning[key] == Spec.model_fields[key].default:
             del meaning[key]
+    for equality in (meaning["equality"], *meaning["equality"]["per_kind"].values()):
+        if not equality["any_of"]:  # came later, too
+            del equality["any_of"]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             content = file_bytes(place["decode"]["schema_file"])
@@ -121,13 +124,19 @@ def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
 
 
 def _call(spec: Spec, source: SourceText) -> None:
-    """Find the functions of the order now, while the place that names them is known."""
-    for node in nodes(spec.order, spec.compared_kinds):
-        if isinstance(node.order, CallableOrder):
-            try:
-                find(node.order.callable, spec.name)
-            except SpecError as error:
-                raise source.error((*node.at, "callable"), error.problem) from None
+    """Find the functions of the user now, while the places that name them are known."""
+    named: list[tuple[Location, str]] = [
+        ((*node.at, "callable"), node.order.callable)
+        for node in nodes(spec.order, spec.compared_kinds)
+        if isinstance(node.order, CallableOrder)
+    ]
+    for at, equality in spec.equalities:
+        named += (((*at, "any_of", field), name) for field, name in equality.any_of.items())
+    for place, name in named:
+        try:
+            find(name, spec.name)
+        except SpecError as error:
+            raise source.error(place, error.problem) from None
 
 
 # -- violations of the shape -------------------------------------------------------------------------------

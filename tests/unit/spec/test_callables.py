@@ -121,6 +121,16 @@ def test_a_module_that_cannot_be_run_is_one_sentence(
         load(file)
 
 
+def test_a_function_of_an_equality_that_is_not_there_is_named_with_its_field(tmp_path: Path) -> None:
+    file = tmp_path / "ads.yaml"
+    equality = "equality: {any_of: {row: 'tests.unit.spec.test_callables:nothing'}}"
+    head = "version: 1\nname: x\nreference: {topic: r}\ncandidate: {topic: c}\norder: total\n"
+    file.write_text(f"{head}{equality}\n")
+    said = r"ads.yaml:6: `equality.any_of.row`: module .* has no function 'nothing'"
+    with pytest.raises(SpecError, match=said):
+        load(file)
+
+
 def test_numbers_come_as_a_program_expects_them() -> None:
     value = friendly({"a": Decimal("0.50"), "b": [Decimal("0.10000000000000000001")], "c": 3})
     assert value == {"a": 0.5, "b": [Decimal("0.10000000000000000001")], "c": 3}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from tests.support.refusals import HEAD, refusal
+from twinstream import check
 from twinstream.spec.file.schema import comparison_schema
 from twinstream.spec.file.source import read_source
 from twinstream.spec.load import loads
@@ -35,11 +38,33 @@ def whole(example: str) -> str:
     return f"{HEAD}{declared}{order}{example}"
 
 
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module `checks`, which an example names: it has the functions that the page shows."""
+    module = ModuleType("checks")
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, "checks", module)
+
+
+@pytest.mark.usefixtures("functions")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_taken(example: str) -> None:
     text = whole(example)
     loads(text)
     SCHEMA.validate(read_source(text, "ads.yaml").data)
+
+
+@pytest.mark.usefixtures("functions")
+def test_the_function_of_the_example_accepts_any_largest_row_and_no_other() -> None:
+    (equality,) = (yaml.safe_load(example)["equality"] for example in EXAMPLES if "any_of:" in example)
+    rows = [{"x": x, "y": y} for x, y in ((1, 5), (2, 5), (3, 4))]
+    results = [
+        {"result": row, "group": group} for row, group in zip(rows, (rows, rows[::-1], rows), strict=True)
+    ]
+    spec = {"order": "unordered", "equality": equality}
+    assert check(spec, results[:1], results[1:2]).equivalent
+    assert not check(spec, results[:1], results[2:]).equivalent
 
 
 def test_there_are_examples_of_every_form() -> None:

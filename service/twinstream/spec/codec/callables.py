@@ -1,7 +1,7 @@
-"""Finds, calls and checks a function of the user that decides dependence.
+"""Finds, calls and checks the functions of the user: one that decides dependence, and those of `any_of`.
 
-The function is fenced: an exception from it, or an answer that breaks a law, becomes a `RelationError` with
-the function's name. That ends matching; it is never a match and never a difference.
+A function is fenced: an exception from it, or an answer that breaks a law, becomes a `RelationError` with the
+function's name. That ends matching; it is never a match and never a difference.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from twinstream.errors import RelationError, SpecError, place_of
 VALUES_KEPT = 4096
 """Decoded values kept, since each waiting event is asked for again and again."""
 
-RelationFunction = Callable[[Any, Any], Any]
+Function = Callable[..., Any]
 DecodeValue = Callable[[bytes], Any]
 
 
-def find(name: str, comparison: str) -> RelationFunction:
+def find(name: str, comparison: str, key: str = "order.callable") -> Function:
     """The function with a name such as ``package.module:function``, also from the current directory.
 
-    Raises SpecError.
+    Raises SpecError, about the `key` that names it.
     """
     module_name, _, attribute = name.partition(":")
     try:
@@ -37,11 +37,11 @@ def find(name: str, comparison: str) -> RelationFunction:
     except Exception as error:  # noqa: BLE001 - the user's module may raise anything
         problem = f"{module_name!r} cannot be imported: it failed with {place_of(error)}"
     else:
-        function: RelationFunction | None = getattr(module, attribute, None)
+        function: Function | None = getattr(module, attribute, None)
         if callable(function):
             return function
         problem = f"module {module_name!r} has no function {attribute!r}"
-    raise SpecError(comparison, None, "order.callable", problem)
+    raise SpecError(comparison, None, key, problem)
 
 
 def _import(name: str) -> Any:
@@ -55,7 +55,7 @@ def _import(name: str) -> Any:
         return import_module(name)
 
 
-def related_by(name: str, function: RelationFunction, decode: DecodeValue) -> Callable[[Form, Form], bool]:
+def related_by(name: str, function: Function, decode: DecodeValue) -> Callable[[Form, Form], bool]:
     """The function as a relation on forms: called with decoded values, checked to be symmetric."""
 
     @lru_cache(VALUES_KEPT)
@@ -78,6 +78,38 @@ def related_by(name: str, function: RelationFunction, decode: DecodeValue) -> Ca
         return there
 
     return related
+
+
+class Judging:
+    """A function of `any_of`, asked about one event: fenced, and checked to depend on nothing else.
+
+    It is asked twice, each time with a copy of the value: what it changes there, or remembers, must not
+    matter. After a failure it is not asked again: matching has ended, and no answer would count.
+    """
+
+    def __init__(self, key: str, name: str, function: Function) -> None:
+        self._named, self._function = f"`{key}` {name}", function
+        self._failure: str | None = None
+
+    def __call__(self, value: Any) -> bool:
+        """Whether the event has a right value. Raises RelationError."""
+        if self._failure is None:
+            try:
+                first, again = self._function(friendly(value)), self._function(friendly(value))
+            except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+                self._failure = f"{self._named} failed with {place_of(error)}"
+            else:
+                if type(first) is bool and first is again:
+                    return first
+                self._failure = f"{self._named} {_wrong(first, again)}"
+        raise RelationError(self._failure)
+
+
+def _wrong(first: Any, again: Any) -> str:
+    for answer in (first, again):
+        if type(answer) is not bool:
+            return f"answered a {type(answer).__name__}, not True or False"
+    return f"must depend on the event alone: asked twice about one, it says {first} and then {again}"
 
 
 def friendly(value: Any) -> Any:

@@ -21,19 +21,31 @@ from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
-from twinstream.errors import DecodeError
+from twinstream.errors import DecodeError, RelationError
+from twinstream.spec.codec.any_of import AnyOf
 from twinstream.spec.codec.batch_reader import FEW, BatchReader, columns_of
+from twinstream.spec.codec.callables import Judging, find
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.layout import kinds_of
 from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
-from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
+from twinstream.spec.codec.reduction import (
+    Change,
+    Tolerances,
+    close,
+    reduction,
+    tolerances,
+    with_closer,
+    with_same,
+)
 from twinstream.spec.codec.routes import Routing, condition, routing_of
 from twinstream.spec.decode.records import TOMBSTONE, Records
+from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
 from twinstream.spec.file.paths import ABSENT, put, read
 from twinstream.spec.file.paths import Path as FieldPath
+from twinstream.spec.file.values import dotted
 
-__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord"]
+__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord", "UnjudgedRecord"]
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: limits the memory to the records of a few batches."""
@@ -50,15 +62,23 @@ class RefusedRecord(NamedTuple):
     reason: str | None
 
 
+class UnjudgedRecord(RefusedRecord):
+    """An event that a function of the user failed on, and why: nobody knows what it equals."""
+
+    __slots__ = ()
+
+
 class _Rules(NamedTuple):
     """The rules of one kind: the compared part of a value, and the fields that the order reads.
 
-    `null_for_absent` are the deciding fields, if an absent one counts as null.
+    `reduce` gives the canonical value, and `show` the same with those numbers and values as they came that a
+    partner need not share. `null_for_absent` are the deciding fields, if an absent one counts as null.
     """
 
     reduce: Change | None
     show: Change
     allowed: Tolerances
+    any_of: AnyOf | None
     order: list[tuple[str, FieldPath]]
     null_for_absent: list[FieldPath]
 
@@ -73,7 +93,7 @@ class Codec:
 
     Every method but `forms` takes records as forms hold them (`Form.record`).
 
-    Raises SpecError where a schema file, or the function of a callable order, cannot be used.
+    Raises SpecError where a schema file, or a function of the user, cannot be used.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -81,7 +101,8 @@ class Codec:
         routing = self._routing(spec)
         self.order = routing.order
         self._kinds = _kind_of(spec)
-        self._rules = {kind: _rules_of(spec, kind) for kind in spec.compared_kinds}
+        judging = _judging(spec)
+        self._rules = {kind: _rules_of(spec, kind, judging) for kind in spec.compared_kinds}
         self._route = routing.route
         self._told_apart = bool(spec.equality.per_kind)
         all_compared = all(rules.reduce is None for rules in self._rules.values())
@@ -110,7 +131,8 @@ class Codec:
         if kinds is None:
             return
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
-        way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
+        reduce = next((rules.reduce for rules in self._rules.values()), None)  # the same for all kinds
+        way = Way(routing.route, reduce, keeps, self._exactly, twins)
         if self._records.json:
             self._read, self._columns = reader_of(kinds, way), columns_of(spec, kinds, way)
         elif self._records.structured:
@@ -153,36 +175,45 @@ class Codec:
         return [read(record) if form is None else form for form, record in zip(found, records, strict=True)]
 
     def form_again(self, record: bytes) -> Form:
-        """The form of a record as a form holds it, which had one before; takes about 1 µs for a plain one."""
-        return self._read(record)
+        """The form of a record as a form holds it, which had one before; takes about 1 µs for a plain one.
+
+        Raises RelationError where a function of the user fails on it now.
+        """
+        form = self._read(record)
+        return self.form(record) if form is IGNORED else form
 
     def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[RefusedRecord]:
         """Why each record without a form has none: they are few, so they are read again to find out."""
         return [
-            RefusedRecord(place, self._reason(record))
+            self._reason(place, record)
             for place, (record, form) in enumerate(zip(records, found, strict=True))
             if form is IGNORED
         ]
 
-    def _reason(self, record: bytes | None) -> str | None:
+    def _reason(self, place: int, record: bytes | None) -> RefusedRecord:
         try:
             self.form(record)
         except DecodeError as error:
-            return str(error)
-        return None
+            return RefusedRecord(place, str(error))
+        except RelationError as error:
+            return UnjudgedRecord(place, str(error))
+        return RefusedRecord(place, None)
 
     def _exactly(self, record: bytes | None) -> Form:
         """The form of a record that no fast reader takes, `IGNORED` if it has none."""
         try:
             form = self.form(record)
-        except DecodeError:
+        except (DecodeError, RelationError):
             return IGNORED
         if self._has_twins and form is not IGNORED:
             self._twins[form[3]] = form
         return form
 
     def form(self, record: bytes | None) -> Form:
-        """The form of one record, `IGNORED` for an event that is left out. Raises DecodeError."""
+        """The form of one record, `IGNORED` for an event that is left out.
+
+        Raises DecodeError, and RelationError where a function of the user fails on it.
+        """
         value = self._records.decode(record)
         kind = None if value is TOMBSTONE else self._kinds(value)
         if kind is None or record is None:
@@ -211,14 +242,30 @@ class Codec:
         return blake2b(content, digest_size=DIGEST_BYTES).digest()
 
     def compared(self, record: bytes) -> Any:
-        """The compared part of a record's value; numbers with a tolerance stay as they came."""
+        """The compared part of a record's value; what a partner need not share stays as it came."""
         _, rules, value = self._opened(record)
         return rules.show(value)
 
     def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
-        """The compared parts of two records, with the same number in both where two are close enough."""
+        """The compared parts of two records, with the same value in both where two count as the same."""
         allowed, value = self._tolerated(one)
-        return value, with_closer(value, self.compared(other), allowed)
+        twin = with_closer(value, self.compared(other), allowed)
+        return value, with_same(value, twin, self._judged(one)[0] & self._judged(other)[0])
+
+    def unaccepted(self, record: bytes) -> list[FieldPath]:
+        """The fields of a record with a value that a function of the user does not accept."""
+        return self._judged(record)[1]
+
+    def _judged(self, record: bytes) -> tuple[set[FieldPath], list[FieldPath]]:
+        """The fields of a record with a right value, and with another; none if a function fails now."""
+        _, rules, value = self._opened(record)
+        if rules.any_of is None:
+            return set(), []
+        try:
+            right = rules.any_of.right(rules.show(value))
+        except RelationError:
+            return set(), []
+        return right, [path for path in rules.any_of.paths if path not in right]
 
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads from a record, with their values."""
@@ -236,8 +283,7 @@ class Codec:
     def _value(self, record: bytes) -> Any:
         """The value for order and identity: the compared part, with null for absent if both are equal."""
         _, rules, value = self._opened(record)
-        if rules.reduce is not None:
-            value = rules.reduce(value)
+        value = rules.show(value)
         for path in rules.null_for_absent:
             put(value, path, None)
         return value
@@ -267,17 +313,41 @@ class Codec:
         return rules.allowed, rules.show(value)
 
 
-def _rules_of(spec: Spec, kind: str) -> _Rules:
+def _judging(spec: Spec) -> Callable[[Equality], AnyOf | None]:
+    """The judges of each equality of a file; those of all kinds share theirs. Raises SpecError."""
+    made = {
+        id(equality): AnyOf(
+            [
+                (spec.path_of(field), Judging(key, name, find(name, spec.name, key)))
+                for field, name in equality.any_of.items()
+                for key in [dotted((*at, "any_of", field))]
+            ],
+            inside=("$value",) if spec.whole else (),
+        )
+        for at, equality in spec.equalities
+        if equality.any_of
+    }
+    return lambda equality: made.get(id(equality))
+
+
+def _rules_of(spec: Spec, kind: str, judging: Callable[[Equality], AnyOf | None]) -> _Rules:
     equality = spec.equality_of(kind)
+    any_of = judging(equality)
+    plain = reduction(spec, equality)
     mine = [decision for decision in spec.decisions if decision.what != "kind" and kind in decision.kinds]
     order = dict.fromkeys(decision.field for decision in mine if decision.what == "order")
     return _Rules(
-        reduce=reduction(spec, equality),
+        reduce=plain if any_of is None else _then(plain, any_of.marked),
         show=reduction(spec, equality, tolerant=False) or (lambda value: value),
         allowed=tolerances(spec, equality),
+        any_of=any_of,
         order=[(field, spec.path_of(field)) for field in order],
         null_for_absent=[spec.path_of(decision.field) for decision in mine if equality.absent_is_null],
     )
+
+
+def _then(first: Change | None, last: Change) -> Change:
+    return last if first is None else lambda value: last(first(value))
 
 
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from twinstream.core.events import Form
-from twinstream.errors import DecodeError
+from twinstream.errors import DecodeError, RelationError
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.layout import BY_CONTENT, BY_ROUTE, TELLING, Kinds, PlacedKind, Route
 from twinstream.spec.codec.reduction import Change
@@ -43,7 +43,10 @@ Twins = dict[bytes, Any]
 _loads, _dumps = orjson.loads, orjson.dumps
 _KEYS = frozenset((str, int))
 """The types of keys that are their own lane; booleans, numbers with a point and others are not."""
-_DECLINE = (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError, DecodeError)
+_DECLINE = (
+    *(orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError),
+    *(DecodeError, RelationError),
+)
 
 
 class Way(NamedTuple):

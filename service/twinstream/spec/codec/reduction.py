@@ -9,7 +9,7 @@ The rules are applied in this order; each sees the result of those before it:
    is asked of the pair (`close`): closeness is not transitive, so no single form can tell it.
 5. `unordered`, `sets`: an array is sorted by the canonical forms of its elements; a set drops repeats.
 
-`differences` tells where two reduced values differ.
+`any_of` comes behind all of these (see `codec.any_of`). `differences` tells where two reduced values differ.
 
 Rules of this file:
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
@@ -100,7 +101,14 @@ def near(one: Any, other: Any, by: Margin) -> bool:
 def with_closer(one: Any, other: Any, allowed: Tolerances) -> Any:
     """`other` with the numbers of `one` where the two are close, so that only real differences remain."""
     for path, by in allowed:
-        other = _closer(one, other, path, by)
+        other = _taken_over(one, other, path, partial(near, by=by))
+    return other
+
+
+def with_same(one: Any, other: Any, paths: Iterable[Path]) -> Any:
+    """`other` with the members of `one` at some paths."""
+    for path in paths:
+        other = _taken_over(one, other, path, lambda _one, _other: True)
     return other
 
 
@@ -181,7 +189,7 @@ def _remover(path: Path) -> Change:
         if len(path) == 1 and type(value) is dict:
             value.pop(path[0], None)
         else:
-            _visit(value, path, lambda _member: ABSENT)
+            visit(value, path, lambda _member: ABSENT)
         return value
 
     return removed
@@ -191,19 +199,20 @@ def _at(path: Path, change: Change) -> Change:
     """The change of the members at a path; a member that becomes `ABSENT` is removed."""
 
     def changed(value: Any) -> Any:
-        _visit(value, path, change)
+        visit(value, path, change)
         return value
 
     return changed
 
 
-def _visit(value: Any, path: Path, change: Change) -> None:
+def visit(value: Any, path: Path, change: Change) -> None:
+    """Change the members at a path, in each element of an array on the way; `ABSENT` removes one."""
     if type(value) is list:
         for item in value:
-            _visit(item, path, change)
+            visit(item, path, change)
     elif type(value) is dict and path[0] in value:
         if len(path) > 1:
-            _visit(value[path[0]], path[1:], change)
+            visit(value[path[0]], path[1:], change)
         elif (member := change(value[path[0]])) is ABSENT:
             del value[path[0]]
         else:
@@ -302,13 +311,14 @@ def _pairs(one: Any, other: Any, path: Path) -> Iterator[tuple[Any, Any]]:
         yield from _pairs(one[path[0]], other[path[0]], path[1:])
 
 
-def _closer(one: Any, other: Any, path: Path, by: Margin) -> Any:
+def _taken_over(one: Any, other: Any, path: Path, same: Callable[[Any, Any], bool]) -> Any:
+    """`other` with the members of `one` at a path where the two count as the same."""
     if type(one) is list and type(other) is list and len(one) == len(other):
-        return [_closer(item, twin, path, by) for item, twin in zip(one, other, strict=True)]
+        return [_taken_over(item, twin, path, same) for item, twin in zip(one, other, strict=True)]
     if not path:
-        return one if near(one, other, by) else other
+        return one if same(one, other) else other
     if type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
-        return {**other, path[0]: _closer(one[path[0]], other[path[0]], path[1:], by)}
+        return {**other, path[0]: _taken_over(one[path[0]], other[path[0]], path[1:], same)}
     return other
 
 

@@ -1,6 +1,7 @@
 """The equality of a comparison file: which events may match.
 
-Which fields are compared (all, all but some, or only some), and how: rounded, tolerant, as a bag or as a set.
+Which fields are compared (all, all but some, or only some), and how: rounded, tolerant, as a bag or as a
+set, or as one of several right values.
 """
 
 # ruff: noqa: RUF012 - pydantic gives each instance a default of its own
@@ -11,7 +12,7 @@ from decimal import Decimal
 
 from pydantic import model_validator
 
-from twinstream.spec.file.values import Above0, AtLeast0, FieldPath, Flag, KindName, Strict
+from twinstream.spec.file.values import Above0, AtLeast0, FieldPath, Flag, FunctionName, KindName, Strict
 
 
 class Tolerance(Strict):
@@ -44,6 +45,8 @@ class Equality(Strict):
     """Arrays that are compared as multisets: the order of their elements is free."""
     sets: list[FieldPath] = []
     """Arrays that are compared as sets: order and repeats are free."""
+    any_of: dict[FieldPath, FunctionName] = {}
+    """Field → `package.module:function`: whether its value is one of those that are right for the event."""
     absent_is_null: Flag = False
     """Whether a member that is missing equals one that is null."""
 

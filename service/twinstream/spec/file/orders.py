@@ -25,12 +25,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from typing_extensions import TypeAliasType
 
 from twinstream.spec.file.values import (
     Above0,
     FieldPath,
+    FunctionName,
     KindName,
     Location,
     Strict,
@@ -238,17 +239,10 @@ class Dependent(Strict):
         ]
 
 
-def _function(name: str) -> str:
-    module, colon, attribute = name.partition(":")
-    if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
-        raise ValueError(f"{given(name)} names no function; write it like `package.module:function`")
-    return name
-
-
 class CallableOrder(Strict):
     """Two events are dependent when a function says so. It is asked about each pair, which is slow."""
 
-    callable: Annotated[str, AfterValidator(_function)]
+    callable: FunctionName
     """`package.module:function`, called with two events."""
 
 

@@ -53,7 +53,7 @@ def dotted(at: Location) -> str:
     return ".".join(map(str, at))
 
 
-_BY_FIELD = {"where", "quantum", "tolerance", "types"}
+_BY_FIELD = {"where", "quantum", "tolerance", "types", "any_of"}
 """The mappings whose keys are fields of events."""
 
 
@@ -114,6 +114,13 @@ def _field_path(text: str) -> str:
             f"{text!r} is no field path: write names joined by single dots, and `\\.` for a dot inside a name"
         )
     return text
+
+
+def _function(name: str) -> str:
+    module, colon, attribute = name.partition(":")
+    if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
+        raise ValueError(f"{given(name)} names no function; write it like `package.module:function`")
+    return name
 
 
 def duration(value: Any) -> timedelta:
@@ -225,6 +232,8 @@ FieldPath = TypeAliasType(
     ],
 )
 KindName = Annotated[str, Field(min_length=1)]
+FunctionName = Annotated[str, AfterValidator(_function)]
+"""`package.module:function`"""
 Flag = Annotated[bool, Field(strict=True)]
 """True or false as in YAML and JSON: `NO` is a text, and 1 a number."""
 NO_FLAG = BeforeValidator(_no_flag)

@@ -22,7 +22,12 @@ from twinstream.spec.file.orders import Barrier, Decision, Order, PerKey, reache
 from twinstream.spec.file.paths import Path, holds, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, listed
 
-_CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
+_CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets", "any_of")
+
+
+def _within(array: Path, inner: Path) -> bool:
+    """Whether a field is in the elements of an array, and not the array itself."""
+    return array != inner and holds(array, inner)
 
 
 _EXCLUDE = {
@@ -30,10 +35,13 @@ _EXCLUDE = {
     ("tolerance", "unordered"): lambda inner, array: holds(array, inner),
     ("tolerance", "sets"): lambda inner, array: holds(array, inner),
     ("unordered", "sets"): eq,
+    ("unordered", "any_of"): _within,
+    ("sets", "any_of"): _within,
 }
 """The forms that exclude each other, and when. An array in the elements of another is another array.
 
-Elements of an array without an order have no places that show which belong together, as a tolerance needs.
+Elements of an array without an order have no places that show which belong together, as a tolerance needs. A
+judged value inside them would be sorted by what it is, although that does not count.
 """
 
 
@@ -81,6 +89,7 @@ def equality_laws(spec: Spec) -> Iterator[Breach]:
         yield from _told_from_null(spec, part)
         yield from _apart(part)
         yield from _partner_known(spec, part)
+        yield from _judged_as_it_is(spec, part)
 
 
 def _parts(spec: Spec) -> Iterator[_Part]:
@@ -161,6 +170,17 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
             offer = f"write `quantum: {{{found.field}: …}}`, or `identity`, or an order that is a sequence"
             yield Breach(found.at, f"{problem}: {offer} (`total`, `per_key`)")
             return
+
+
+def _judged_as_it_is(spec: Spec, part: _Part) -> Iterator[Breach]:
+    """A form that says which value is right cannot leave it to the pair whether numbers are close."""
+    tolerant = next((at for at, equality in spec.equalities if equality.tolerance), None)
+    if part.equality.any_of and tolerant is not None:
+        problem = (
+            f"may not stand beside `{dotted((*tolerant, 'tolerance'))}`: whether an event is right must not "
+            "depend on its partner; let the function accept what is close enough, or use `quantum`"
+        )
+        yield part.breach("any_of", problem)
 
 
 def in_sequence(order: Order, kind: str) -> bool:

@@ -137,6 +137,13 @@ def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
             f"`{field}` is rounded to multiples of {_plain(step)}, so two values near the middle between two "
             f"of them can fall apart: {below} becomes 0 and {above} becomes {_plain(step)}",
         )
+    for field, name in equality.any_of.items():
+        text = (
+            f"{name} is asked twice about each event, and all values of `{field}` that it accepts are equal: "
+            "a change among them is not seen. It must depend on the event alone, so what decides (such as "
+            "the input of a reducer) has to be in the event"
+        )
+        yield Note(f"{place}.any_of", text)
     if equality.absent_is_null:
         text = "a version that leaves a member out is not told from one that writes null"
         if fields := sorted(set(spec.order_fields) | set(spec.identity or ())):
