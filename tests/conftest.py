@@ -5,7 +5,7 @@ from hypothesis import settings
 
 from tests.support.searching import PROFILE
 
-pytest_plugins = ["tests.support.stack"]
+pytest_plugins = ["tests.support.spark", "tests.support.stack"]
 
 settings.load_profile(PROFILE)
 

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import NamedTuple
 
-WAITING = ("tests/e2e", "tests/integration", "tests/contract")
+WAITING = ("tests/e2e", "tests/integration", "tests/case_studies", "tests/contract")
 """Folders with tests that wait, the longest first: what is begun last keeps the others waiting least."""
 PER_CORE = 2
 """So many tests that wait run at once for each core: one alone leaves more than half of it free."""

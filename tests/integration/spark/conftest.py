@@ -1,30 +1,22 @@
-"""One Spark session for all tests of the PySpark library, which takes longer to start than most of them."""
+"""Queries from topics to topics, run to the end of their input."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from deploy.embedded import jars
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
 from twinstream.spark import records
 
-SOCKETS = pytest.mark.filterwarnings(
-    "ignore:unclosed <socket:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-"""PySpark leaves the sockets open through which it collects rows."""
-ATTEMPTS = 3
-"""How often Spark tries a task."""
 ORIGIN = ("topic", "partition", "offset")
 
 
@@ -98,38 +90,6 @@ class Pipelines:
 def _position(consumer: Consumer, place: TopicPartition) -> int:
     (at,) = consumer.position([place])
     return max(at.offset, place.offset)
-
-
-@pytest.fixture(scope="session")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    folder = tmp_path_factory.mktemp("spark")
-    settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.jars": ",".join(map(str, jars.ensure(jars.SPARK))),
-        "spark.local.dir": str(folder),
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        spark = builder.getOrCreate()
-        yield spark
-        end(spark)
-
-
-def end(spark: SparkSession) -> None:
-    """Stop Spark and its JVM, which would otherwise stay in memory until the last test has run."""
-    gateway = spark.sparkContext._gateway
-    spark.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # what the JVM takes as the end of its parent
-    gateway.proc.wait(30)
-    SparkContext._gateway = SparkContext._jvm = None
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, find, given, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from tests.integration.spark.conftest import SOCKETS
+from tests.support.spark import SOCKETS
 from twinstream.errors import OutputError
 from twinstream.spark import check, self_check, strategies
 from twinstream.spark.outputs import Input, written_by

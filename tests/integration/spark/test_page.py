@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.spark.conftest import SOCKETS, Pipelines
+from tests.integration.spark.conftest import Pipelines
+from tests.support.spark import SOCKETS
 from tests.support.waiting import eventually
 from twinstream.spec.decode.control import control_record
 from twinstream.spec.load import loads

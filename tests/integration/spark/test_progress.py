@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from tests.integration.spark.conftest import SOCKETS, Pipelines
+from tests.integration.spark.conftest import Pipelines
+from tests.support.spark import SOCKETS
 from tests.support.waiting import eventually
 from twinstream.errors import SinkError
 from twinstream.spark import ProgressListener

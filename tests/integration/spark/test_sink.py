@@ -12,8 +12,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
-from tests.integration.spark.conftest import ORIGIN, SOCKETS, Pipelines, Record
+from tests.integration.spark.conftest import ORIGIN, Pipelines, Record
 from tests.support.commands import twinstream
+from tests.support.spark import SOCKETS
 from twinstream.errors import SinkError
 from twinstream.spark import KafkaSink
 from twinstream.spec.decode.control import control_record
