@@ -14,13 +14,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import structlog
-from confluent_kafka import Message
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.credentials import read_secret
-from twinstream.adapters.kafka.source import LATEST, KafkaSource, whole_record
+from twinstream.adapters.kafka.source import LATEST, KafkaSource, record_reader
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
@@ -44,6 +43,7 @@ from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
+from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal
 from twinstream.spec.load import digest
 from twinstream.spec.trial import changes, tried_beside
@@ -108,7 +108,7 @@ def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaS
         spec.name if shard.whole else f"{spec.name}.{shard.number}-of-{shard.of}",
         {side: spec.version_of(side).topic for side in Side},
         settings.kafka,
-        whole_record if spec.whole else Message.value,
+        record_reader(spec),
         headers=spec.reads_marks,
         keys=spec.reads_keys,
         control=spec.followed,
@@ -146,6 +146,8 @@ def serve(settings: Settings, specs: list[Spec], announce: Callable[[str], objec
         twice = next(name for name in names if names.count(name) > 1)
         raise SettingsError(f"two comparison files have the name {twice!r}: give each its own")
     for spec in specs:
+        if (problem := service_refusal(spec)) is not None:
+            raise SettingsError(f"comparison {spec.name!r}: {problem}")
         if settings.read_from != "earliest" and not spec.start.is_cut:
             raise SettingsError(
                 f"--from {settings.read_from} leaves out the beginnings of both topics, which `start: "

@@ -177,3 +177,21 @@ def test_keys_lie_where_a_producer_with_javas_partitioner_puts_them_and_no_other
     assert (code, answer["verdict"]) == (1, "EQUIVALENT")
     assert (check["reference"]["state"], check["reference"]["checked"]) == ("holds", 60)
     assert (check["candidate"]["state"], 0 < check["candidate"]["violations"] < 60) == ("violated", True)
+
+
+def test_topics_in_update_mode_are_compared_as_tables(topics: Topics) -> None:
+    """A record without a value deletes the key that its Kafka key names."""
+    topics.describe("emits: {upsert: {key: [k], settled_by: input}}")
+    rows: tuple[list[tuple[int, int | None]], ...] = (
+        [(1, 1), (1, 2), (2, 7), (3, 1), (3, None)],
+        [(1, 2), (2, 7), (3, None)],
+    )
+    for side in Side:
+        producer = Producer({"bootstrap.servers": topics.kafka.brokers, "log_level": 0, **IN_ORDER})
+        for key, value in rows[side]:
+            record = None if value is None else json.dumps({"k": key, "n": value}).encode()
+            producer.produce(topics.names[side], record, str(key).encode(), partition=key % 2)
+        assert producer.flush(30) == 0
+    code, answer = topics.check()
+    assert (code, answer["matched"], answer["accounts"]["reference"]["superseded"]) == (0, 2, 3)
+    assert "leave --from out" in topics.refused("--from", "2023-11-14T22:13:40Z")[1]

@@ -56,6 +56,7 @@ MISTAKES = {
         (f"spec.yaml --brokers {AWAY}", 4, f"Error: kafka at {AWAY} does not answer for topic r: "),
         ("spec.yaml --brokers b:1 --reference x", 2, "--reference is a file"),
         (f"spec.yaml --from earliest {TWO}", 2, "--from is for topics"),
+        ("rows.yaml --brokers b:1 --from 2026-01-01T00:00:00Z", 2, "with `emits` a table is made of all its"),
         ("spec.yaml --brokers b:1 --slack soon", 2, "--slack 'soon' is not a duration"),
         ("spec.yaml --brokers b:1 --to tomorrow", 2, "--to tomorrow: give latest, a time with its zone"),
         (f"spec.yaml {FILES} --report r.txt", 2, "--report r.txt: "),
@@ -67,6 +68,7 @@ MISTAKES = {
     "calibrate": [
         (f"--brokers {AWAY} {TWO}", 4, "does not answer"),
         ("", 2, f"give {BOTH}"),
+        (f"rows.yaml {FILES}", 2, "calibrate compares single events, not rows that replace each other"),
         ("--reference a.jsonl --candidate a.jsonl", 2, "are both the file a.jsonl"),
         ("--reference a.jsonl --candidate bad.jsonl", 2, "bad.jsonl:2: not an event"),
         (f"{FILES} --reference-offsets 0:1-2", 2, "--reference-offsets is for topics"),
@@ -132,11 +134,13 @@ MISTAKES = {
         ("--ca-file ads.yaml", 2, "cannot be used: "),
     ],
     "serve": [
+        (f"rows.yaml {NOWHERE} --bind 127.0.0.1:0", 2, "write `control: TOPIC` and `overdue: {clock:"),
         (f"{SERVE} --token-file none", 2, "none cannot be read: No such file or directory"),
         (f"{SERVE} --tls-cert a --tls-key b", 2, "a cannot be read: No such file"),
         (f"{SERVE} --tls-cert ads.yaml --tls-key ads.yaml", 2, "ads.yaml cannot be used: "),
     ],
     "drill": [
+        (f"rows.yaml {NOWHERE} --kind drop", 2, "cannot be drilled: a drill plants a difference in single"),
         (f"ads.yaml {NOWHERE}", 2, "give a comparison file, and --kind for the difference"),
         (f"{DRILL} --field n", 2, "--field is for --kind field"),
         (f"{DRILL} --bind 127.0.0.1:0", 2, "--bind has no meaning without --prometheus"),
@@ -161,6 +165,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = {
         "spec.yaml": SPEC,
         "bad.yaml": SPEC.replace("total", "totl"),
+        "rows.yaml": SPEC.replace("total", "unordered\nemits: {upsert: {key: [v], settled_by: input}}"),
         "empty.yaml": "",
         "settings.yaml": f"token_file: {folder}/tokens\n",
         "tokens": TOKENS,

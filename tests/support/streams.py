@@ -151,12 +151,13 @@ class Driver:
     def held(self, side: Side) -> list[int]:
         """The offsets of the unmatched events that are held.
 
-        What the ledger says is held is exactly what matching, scopes and copies of barriers have.
+        What the ledger says is held is exactly what matching, scopes, copies of barriers and tables have.
         """
         comparison = self.comparison
         found = [event for event, _ in comparison.index.unmatched(side)]
         found += [event for scope in comparison.scopes for event in scope.pieces[side]]
         found += comparison.copies[side] if comparison.copies else []
+        found += comparison.tables.rows[side] if comparison.tables is not None else []
         assert sorted(map(id, waiting_events(comparison, side))) == sorted(map(id, found))
         return self.waiting(side)
 

@@ -1,7 +1,8 @@
 """The accounts of a side, which count each of its events once, and holes: the input that was not checked.
 
 Every consumed event is in exactly one account:
-consumed = matched + ignored + before start + replayed + undecodable + explained + divergent + unmatched.
+consumed = matched + ignored + before start + replayed + superseded + undecodable + explained + divergent
++ unmatched.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ class Account:
     undecodable: int = 0
     explained: int = 0
     divergent: int = 0
+    superseded: int = 0
+    """Rows that a later row of their key has replaced, where rows fold (see `tables`)."""
 
     def unmatched(self, matched: int) -> int:
         """The number of events that are not settled, given the number of pairs."""
-        left_out = self.ignored + self.before_start + self.replayed + self.undecodable
+        left_out = self.ignored + self.before_start + self.replayed + self.undecodable + self.superseded
         return self.consumed - (matched + left_out + self.explained + self.divergent)
+
+    def state(self) -> dict[str, int]:
+        """The counts as plain data; that of superseded rows only where there are any."""
+        return {name: count for name, count in vars(self).items() if count or name != "superseded"}
 
 
 PLACE = "{place}"

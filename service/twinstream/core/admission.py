@@ -1,7 +1,8 @@
-"""Before matching: takes out replays, and lets events behind a barrier wait for all its copies.
+"""Before matching: takes out replays, and lets events wait for copies of a barrier, or for later rows.
 
 Events that a retry wrote again are settled as replayed (see `replays`). Where barriers have a copy in each
-partition, the events behind them wait until all copies have come (see `barrier_copies`).
+partition, the events behind them wait until all copies have come (see `barrier_copies`). Where rows replace
+each other, each waits until it is known to be the last of its key (see `tables`).
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.events import OFFSET, PARTITION, Event, Side
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.rules import Rules
+from twinstream.core.tables.tables import Tables
 
 
 class Admission:
-    """Admits the events of one comparison; `copies` by side and `retries`, where the rules declare them."""
+    """Admits the events of one comparison; it has `copies` by side, `retries` and `tables` if declared."""
 
     def __init__(self, rules: Rules, differences: Differences, open_scopes: OpenScopes) -> None:
         self._differences, self._open_scopes = differences, open_scopes
         self._ledger, self._certainty = differences.ledger, differences.certainty
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = self._certainty.retries
+        self.tables = None if rules.fold is None else Tables(rules.fold, rules.canonical)
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
         """Set the partitions of a side, before its first event."""
@@ -102,8 +105,9 @@ class Admission:
         return self._enter(side, self.copies[side].arrange(partition, events))
 
     def waiting(self, side: Side) -> int:
-        """The number of events of a side that wait for its other partitions."""
-        return len(self.copies[side]) if self.copies else 0
+        """The number of events of a side that wait for its other partitions, or for later rows."""
+        pending = 0 if self.tables is None else len(self.tables.rows[side])
+        return pending + (len(self.copies[side]) if self.copies else 0)
 
     def finish_copies(self, side: Side) -> Sequence[Event]:
         """The waiting events of a side that has ended; their barriers need no further copies."""

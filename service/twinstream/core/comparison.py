@@ -22,7 +22,7 @@ from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
-from twinstream.core.events import Event, Side
+from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
 from twinstream.core.matching.index import Index, Pairs
@@ -37,7 +37,14 @@ from twinstream.core.overdue.partnerless import Partnerless
 from twinstream.core.overdue.set_apart import SetApart
 from twinstream.core.overdue.survey import Survey, Surveyor
 from twinstream.core.rules import Rules
+from twinstream.core.tables.declared import SettledBy, Step
+from twinstream.core.tables.tables import UNCLEAR, Tables
 from twinstream.errors import RelationError
+
+TWO_QUERIES = (
+    "two queries of this version write its topic, and `emits` takes one: the batches of one say nothing "
+    "about the rows of the other"
+)
 
 
 class Comparison:
@@ -46,8 +53,9 @@ class Comparison:
     `accounts` are by side, `holes` are the input that was not checked, `scopes` are the open ones. `proven`
     are the proofs of differences, and the batches they wait for. `copies` are by side the events that wait
     for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
-    records carry marks of them. `ended` says by side whether it has. `cut_short`: events have come since the
-    comparison halted, and may include partners. `checks` are those of single sides.
+    records carry marks of them; `tables` are the rows that wait for later ones. `ended` says by side whether
+    it has. `cut_short`: events have come since the comparison halted, and may include partners. `checks` are
+    those of single sides.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -74,6 +82,7 @@ class Comparison:
         self.index: Index = index_of(rules.order, hooks)
         self.arrivals = Admission(rules, self.differences, self.open_scopes)
         self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
+        self.tables = self.arrivals.tables
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
@@ -86,16 +95,26 @@ class Comparison:
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
         rules, ledger = self.rules, self.ledger
-        apart = SetApart(self.index, self.scopes, self.copies)
+        apart = SetApart(
+            self.index, self.scopes, self.copies, () if self.tables is None else self.tables.rows
+        )
         arrival = OverdueByArrival(rules, ledger, self.index, apart, clocks.arrival)
         declared = arrival if clocks.points is None else OverdueByProgress(rules, apart, clocks.points)
         judge = Judge(ledger, apart, arrival.until, declared, rules.overdue_after_ms)
-        return Surveyor(ledger, self.differences, self.open_scopes, judge, declared, self.partnerless)
+        return Surveyor(
+            ledger, self.differences, self.open_scopes, judge, declared, self.partnerless, self.tables
+        )
 
     @property
     def matched(self) -> int:
         """The number of pairs."""
         return self.ledger.matched
+
+    @property
+    def tells_batches(self) -> bool:
+        """Whether the marks of events are the numbers of the batches that wrote them."""
+        fold = self.rules.fold
+        return fold is not None and fold.settled_by is SettledBy.SNAPSHOT
 
     @property
     def halted(self) -> bool:
@@ -152,9 +171,14 @@ class Comparison:
         self.clocks.saw(side, run)
         events = list(run.events())
         self.arrivals.note_written(side, run.partition, events)
-        pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
-        self.open_scopes.watch_pairs(pairs)
-        self.ledger.came(side, events, pairs)
+        arranged = self.arrivals.arranged(side, run.partition, events)
+        if self.tables is None:
+            pairs = self._match(side, arranged)
+            self.open_scopes.watch_pairs(pairs)
+            self.ledger.came(side, events, pairs)
+        else:
+            self.ledger.held.came(side, events)
+            pairs = self._settle_rows(self.tables.take(side, arranged))[side]
         if self.ledger.held.is_full(len(events)):
             self.open_scopes.drop()
             self.ledger.held.thin()
@@ -179,8 +203,11 @@ class Comparison:
 
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note the next position of a side and its end, by partition; `now` never goes back."""
-        for query, batch in self.clocks.look(side, positions, ends, now):
+        finished = self.clocks.look(side, positions, ends, now)
+        for query, batch in finished:
             self.arrivals.finish_batch(side, query, batch)
+        if finished and self.tables is not None and not (self.halted or self._done):
+            self._finish_rows(side, self.tables)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -203,6 +230,46 @@ class Comparison:
                 break
             pairs.partners.extend(found.partners)
             pairs.events.extend(found.events)
+        return pairs
+
+    # -- rows that replace each other ----------------------------------------------------------------------
+
+    def _finish_rows(self, side: Side, tables: Tables) -> None:
+        """Settle the rows that are final now, since a side has finished a batch."""
+        progress = self.clocks.progress
+        assert progress is not None, "only that has found the batch"
+        if progress.queries(side) > 1 and (hole := Hole(TWO_QUERIES, side)) not in self.holes:
+            self.hole(hole)
+        for effect in progress.effects(side):
+            self._settle_rows(tables.finish(side, effect, progress.watermark_ms(side)))
+        self.open_scopes.close_finished()
+
+    def _settle_rows(self, step: Step) -> tuple[Pairs, Pairs]:
+        """Book what the tables have settled, and match what they hand on; returns the pairs by side."""
+        ledger = self.ledger
+        for side in Side:
+            ledger.accounts[side].superseded += len(step.superseded[side])
+            ledger.held.left(step.superseded[side])
+        for side, old, new in step.renewed:
+            ledger.held.left((old,))
+            ledger.held.came(side, (new,))
+        for side, event, reason in step.holes:
+            self.hole(Hole(reason, side, event[PARTITION], event[OFFSET]))
+        for side, event in step.unclear:
+            self.certainty.note_unclear(Hole(UNCLEAR, side, event[PARTITION], event[OFFSET]))
+        pairs = self._match_rows(Side.LEFT, step.ready[0]), self._match_rows(Side.RIGHT, step.ready[1])
+        if any(step.differing) and not self.halted:
+            self.partnerless.settle_apart(step.differing)
+        return pairs
+
+    def _match_rows(self, side: Side, events: Sequence[Event]) -> Pairs:
+        self.ledger.held.entered(side, events)
+        pairs = self._match(side, events)
+        self.open_scopes.watch_pairs(pairs)
+        if pairs.partners:
+            self.ledger.pair(pairs, side)
+            for of, paired in ((side, pairs.events), (side.other, pairs.partners)):
+                self.ledger.advance(of, max(event[TIMESTAMP_MS] for event in paired))
         return pairs
 
     def _is_full(self) -> bool:
@@ -287,6 +354,9 @@ class Comparison:
         self.arrivals.end(side)
         if self.copies and not self._done:
             self._finish_copies(side)
+        if self.tables is not None and not self._done:
+            self._settle_rows(self.tables.flush(side))
+            self.open_scopes.close_finished()
         if not self._done:
             self.ending.end(side)
 
@@ -302,8 +372,10 @@ class Comparison:
 
     def _finish_copies(self, side: Side) -> None:
         """Pass on the barriers that lack copies at the end of a side, with those that they have."""
-        pairs = self._match(side, self.arrivals.finish_copies(side))
-        if pairs.partners:
+        finished = self.arrivals.finish_copies(side)
+        if self.tables is not None:
+            self._settle_rows(self.tables.take(side, finished))
+        elif (pairs := self._match(side, finished)).partners:
             self.ledger.pair(pairs, side)
         self.open_scopes.close_finished()
         if all(self.ended):

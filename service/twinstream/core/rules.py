@@ -9,6 +9,7 @@ from twinstream.core.clocks.event_time import EventTime
 from twinstream.core.clocks.input import Input
 from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.core.relation import Relation
+from twinstream.core.tables.declared import Fold
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Rules(Relation):
     `co_partitioned`: the file asserts that equal events are in partitions of the same number.
     `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its partition
     a copy may lie behind an equal event (see `repeats`). `checks` are about the rows of single sides.
+    `fold` is given where rows replace earlier rows of their key (see `tables`).
     """
 
     known: tuple[KnownDifference, ...] = ()
@@ -37,3 +39,4 @@ class Rules(Relation):
     hears: bool = False
     co_partitioned: bool = False
     checks: tuple[Declared, ...] = ()
+    fold: Fold | None = None

@@ -264,6 +264,11 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
 
     Raises SettingsError if there is nothing to copy or no client can have these settings, and SourceError.
     """
+    if spec.folding is not None:
+        raise SettingsError(
+            f"comparison {spec.name!r} cannot be drilled: a drill plants a difference in single events, and "
+            "with `emits` rows replace each other"
+        )
     names = {side: spec.version_of(side).topic for side in Side}
     try:
         source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)

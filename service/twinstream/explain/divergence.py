@@ -143,7 +143,7 @@ class Explainer:
     def _identity(self, event: Event) -> dict[str, Any]:
         """The identity of an event, as far as it may be shown."""
         value = self._codec.compared(event[FORM][RECORD])
-        named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
+        named = {field: read(value, self._spec.path_of(field)) for field in self._spec.named_by or ()}
         there = ((field, member) for field, member in named.items() if member is not ABSENT)
         return {field: plain(member) for field, member in there if self._is_shown(field, member)}
 

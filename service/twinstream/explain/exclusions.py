@@ -100,6 +100,8 @@ def _records(spec: Spec) -> Iterator[_Row]:
         yield "decode.tombstones", "records without a value", "all of them"
     if spec.duplicates.policy == "replays":
         yield "duplicates", "replays", "copies that a retry of a batch has written, which are only counted"
+    if spec.folding is not None:
+        yield f"emits.{spec.folding.name}", "replaced rows", "all that a key said before its last row"
     if spec.on_divergence == "halt":
         yield "on_divergence", "halt", "everything behind the first difference"
 

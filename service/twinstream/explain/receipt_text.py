@@ -58,6 +58,7 @@ def _compared(receipt: Receipt) -> Iterator[str]:
     rows += [
         (name.replace("_", " "), *(f"{getattr(side.accounts, name):,}" for side in sides))
         for name in Accounts.model_fields
+        if name != "superseded" or any(side.accounts.superseded for side in sides)
     ]
     yield from _table(("", "reference", "candidate"), rows)
 

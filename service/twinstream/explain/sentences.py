@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, KIND, MARK, OFFSET, PARTITION, RECORD, Event, Side
+from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.picture import from_difference, json_text, told_apart
 from twinstream.spec.codec.digests import WithheldRecord
+from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.headers import input_position
 from twinstream.spec.file.orders import Order
 from twinstream.spec.lint.relations import why
@@ -102,6 +103,7 @@ def text_of(
         sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
     else:
         sentences = [_what(finding, sight), _proof(finding, order, sight), *_input(finding.event)]
+    sentences += _replaced(finding)
     if divergence.late is not None:
         sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
     if divergence.tainted:
@@ -119,7 +121,26 @@ def _what(finding: Finding, sight: Sight) -> str:
 
 
 def _at(event: Event | None, sight: Sight) -> str:
-    return "" if event is None else f"{sight.brief(event)} ({_place(event)})"
+    if event is None:
+        return ""
+    deletes = "the deletion of " if event[FORM][CONTENT].startswith(DELETED) else ""
+    return f"{deletes}{sight.brief(event)} ({_place(event)})"
+
+
+def _replaced(finding: Finding) -> Iterator[str]:
+    """How many rows of its key each row has replaced, and where the last of these are."""
+    for side, event in finding.events:
+        if event is None or not isinstance(event[MARK], list):
+            continue
+        count, *places = event[MARK]
+        offsets = [f"{offset}" for _, offset in places]
+        last = " and ".join([", ".join(offsets[:-1]), offsets[-1]] if offsets[1:] else offsets)
+        where = f"offset{'s' if offsets[1:] else ''} {last}"
+        yield (
+            f"The {NAMES[side]} had written 1 row of this key before ({where})."
+            if count == 1
+            else f"The {NAMES[side]} had written {count:,} rows of this key before (the last at {where})."
+        )
 
 
 def _place(event: Event) -> str:

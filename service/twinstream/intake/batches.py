@@ -8,8 +8,8 @@ the batch that is taken; behind it nothing has them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Callable, Sequence
+from typing import TypeVar, overload
 
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
@@ -18,7 +18,9 @@ from twinstream.errors import DecodeError
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import RefusedRecord
 from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
-from twinstream.spec.decode.headers import Headers, attempt_of
+from twinstream.spec.decode.headers import Headers, attempt_of, batch_mark
+
+T = TypeVar("T")
 
 
 def attempts_of(
@@ -28,17 +30,30 @@ def attempts_of(
 
     Complexity: about 1 µs a record.
     """
-    attempts: list[Attempt | None] = []
+    return _marks_of(attempt_of, headers, refused)
+
+
+def batches_of(
+    headers: Sequence[Headers], refused: list[RefusedRecord]
+) -> tuple[list[int | None], list[RefusedRecord]]:
+    """The number of the batch that wrote each record, and the refused records, as `attempts_of`."""
+    return _marks_of(batch_mark, headers, refused)
+
+
+def _marks_of(
+    read: Callable[[Headers], T | None], headers: Sequence[Headers], refused: list[RefusedRecord]
+) -> tuple[list[T | None], list[RefusedRecord]]:
+    marks: list[T | None] = []
     unreadable = {}
     for place, one in enumerate(headers):
         try:
-            attempts.append(attempt_of(one))
+            marks.append(read(one))
         except DecodeError as error:
-            attempts.append(None)
+            marks.append(None)
             unreadable[place] = str(error)
     marked = (RefusedRecord(place, reason) for place, reason in unreadable.items())
     found = {one.place: one for one in (*marked, *refused)}
-    return attempts, [found[place] for place in sorted(found)]
+    return marks, [found[place] for place in sorted(found)]
 
 
 BEHIND = WithheldRecord(b"its batch is gone")

@@ -27,6 +27,7 @@ class ControlDesk:
     def __init__(self, spec: Spec, hear: Callable[[Side, Finished], None]) -> None:
         self._topic, self._hear = spec.control, hear
         self._side_of = {spec.version_of(side).version: side for side in Side}
+        self._appends = spec.folding is None
         self._topics = {side: spec.version_of(side).topic for side in Side}
         self.position: int | None = None
         self.trouble: str | None = None
@@ -37,6 +38,7 @@ class ControlDesk:
             self.position = offset + 1
             try:
                 record = control_record(raw)
+                self._check_mode(record)
             except DecodeError as error:
                 self.trouble = (
                     f"the newest record of {self._topic}, at offset {offset}, cannot be used: {error}"
@@ -46,6 +48,11 @@ class ControlDesk:
             side = self._side_of.get(record.version)
             if side is not None:
                 self._hear(side, finished(record, self._topics[side])._replace(at=offset))
+
+    def _check_mode(self, record: ControlRecord) -> None:
+        """Raise DecodeError for a query whose rows replace each other, where the file says that none do."""
+        if self._appends and record.mode != "append" and record.version in self._side_of:
+            raise DecodeError(f"its query is in {record.mode} mode, and the file says `emits: append`")
 
 
 def missing(spec: Spec, control: Control | None) -> str | None:

@@ -20,7 +20,7 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import of_falls, of_gap
-from twinstream.intake.batches import InSight, attempts_of
+from twinstream.intake.batches import InSight, attempts_of, batches_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.ports import Batch, Clock, Gap
@@ -115,13 +115,15 @@ class Intake:
             self._note_gap(item)
             return
         started = self._clock.monotonic()
-        marks = self._marks(item)
+        marks: Sequence[object] | None = self._marks(item)
         forms, refused = self._codec.forms(item.records, item.side)
         self._under_way = item
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
+        if item.headers is not None and self._comparison.tells_batches:
+            marks, refused = batches_of(item.headers, refused)
         run = run._replace(marks=marks)
         if self._facts is not None:
             run = run._replace(facts=self._facts.facts(item.records, item.keys, forms, item.side))

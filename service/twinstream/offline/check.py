@@ -19,7 +19,7 @@ from twinstream.explain.coverage import SeenEvents, notes
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import EVERYTHING
 from twinstream.explain.reason import undecided
-from twinstream.intake.batches import attempts_of
+from twinstream.intake.batches import attempts_of, batches_of
 from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
     Edges,
@@ -88,10 +88,12 @@ class Check:
         place = "within" if self._edges is None else self._edges.note(line)
         if self._edges is not None and place != "within" and not refused:
             self._edges.note_form(line.side, self.comparison.rules.canonical(forms[0][1]))
-        attempts = None
+        attempts, marks = None, None
         if self.comparison.retries is not None:
             attempts, refused = attempts_of((line.headers,), refused)
-        run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
+        if self.comparison.tells_batches:
+            marks, refused = batches_of((line.headers,), refused)
+        run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, marks, attempts)
         if refused:
             reason = refused[0].reason
             if reason is None:
@@ -194,6 +196,8 @@ class Check:
     def _account(self, side: Side) -> dict[str, int]:
         """Where the events of a side went; undecided ones are not settled, left-out ones are ignored."""
         account = account_of(self.comparison, side)
+        if self._spec.folding is None:
+            del account["superseded"]  # Only rows that replace each other can be.
         undecided, left_out, explained = map(count_settled, self._sorted[1:])
         account["divergent"] -= undecided[side] + left_out[side] + explained[side]
         account["unmatched"] += undecided[side]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -268,8 +268,22 @@ class Reporter:
     def _coverage(self, situation: Situation) -> status.Coverage:
         """The confirmed evidence, and the evidence now missing."""
         found = self.evidence() if situation.standing is None else situation.standing.evidence
-        missing = [*found.missing, *self._comparison.disagreeing_batches]
+        missing = [*found.missing, *self._comparison.disagreeing_batches, *self._never_final()]
         return found.model_copy(update={"missing": missing})
+
+    def _never_final(self) -> Iterator[str]:
+        """Says so if a key has changed before both sides were past it, for longer than `overdue.after`."""
+        tables, folding = self._comparison.tables, self._spec.folding
+        oldest_ms = None if tables is None else tables.oldest_ms()
+        if oldest_ms is None or folding is None or folding.settled_by != "input":
+            return
+        newest_ms = max(moment for side in Side for moment in self._intake.newest_ms[side].values())
+        seconds, after = (newest_ms - oldest_ms) / 1000, self._spec.overdue.after.total_seconds()
+        if seconds > after:
+            yield (
+                f"rows of a key have not been final for {seconds:,.0f} s: a newer one has always come before "
+                "both sides had consumed the same input, or a side is behind"
+            )
 
     def evidence(self) -> status.Coverage:
         """The evidence so far against the evidence in the spec."""

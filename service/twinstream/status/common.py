@@ -35,6 +35,7 @@ class Accounts(Frozen):
     ignored: int = 0
     before_start: int = 0
     replayed: int = 0
+    superseded: int = 0
     undecodable: int = 0
     explained: int = 0
     divergent: int = 0

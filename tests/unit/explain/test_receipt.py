@@ -133,6 +133,18 @@ def test_of_a_file_that_is_strict_only_what_no_rule_can_compare_is_listed() -> N
     assert [one.key for one in exclusions(strict)] == ["decode", "duplicates", "on_divergence"]
 
 
+def test_that_rows_were_replaced_is_listed_and_counted() -> None:
+    head = FILE.split("kinds:", maxsplit=1)[0]
+    rows = loads(f"{head}order: unordered\nemits: {{upsert: {{key: [k], settled_by: input}}}}")
+    values = [(side, record({"k": 1, "v": value})) for side, value in ((LEFT, 1), (LEFT, 2), (RIGHT, 2))]
+    receipt = receipt_of_answer(check(rows, lines(values)), rows, START, "t")
+    assert receipt.verdict == "EQUIVALENT"
+    assert [(one.name, one.hides) for one in receipt.exclusions if one.key == "emits.upsert"] == [
+        ("replaced rows", "all that a key said before its last row")
+    ]
+    assert "| superseded | 1 | 0 |" in markdown(receipt)
+
+
 def test_where_nothing_matched_a_known_difference_has_no_share() -> None:
     nothing = receipt_of_status(diverged(matched=0), GATE, exclusions(SPEC), START, "t")
     assert [(rule.hits, rule.share) for rule in nothing.known_differences] == [(0, None), (0, None)]

@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from tests.support.retries import Reader, Row, replays, rows
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.streams import LEFT, RIGHT, spec
 from tests.support.workers import SPEC, Bench
+from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.errors import InputError
+from twinstream.intake.control import ControlDesk
 from twinstream.offline.check import check
 from twinstream.offline.file_start import with_partitions
-from twinstream.ports import Batch, Line
+from twinstream.ports import Batch, ControlEntry, Line
 from twinstream.reporting.accounts import account_of
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, QUERY, Headers
-from twinstream.spec.load import digest
+from twinstream.spec.load import digest, loads
 
 BROKEN: Headers = [(QUERY, b"q"), (BATCH, b"one"), (ATTEMPT, b"e/0.0")]
 IGNORE = "kinds: {beat: {where: {k: hb}, ignore: true}, event: {}}\n"
@@ -161,3 +164,36 @@ def test_the_service_passes_nothing_while_attempts_do_not_agree() -> None:
     assert status.verdict == "INCONCLUSIVE"
     assert status.holes[0].position is not None
     assert status.holes[0].side == "candidate"
+
+
+@pytest.mark.parametrize(
+    ("emits", "mode", "trouble"),
+    [
+        ("append", "append", None),
+        ("append", "update", "its query is in update mode, and the file says `emits: append`"),
+        ("{upsert: {key: [k], settled_by: input}}", "update", None),
+        ("{complete: {key: [k], settled_by: input}}", "complete", None),
+    ],
+)
+def test_a_query_whose_rows_replace_each_other_is_no_trouble_where_the_file_says_so(
+    emits: str, mode: str, trouble: str | None
+) -> None:
+    heard: list[Finished] = []
+    file = f"{VERSIONS}order: unordered\ncontrol: said\noverdue: {{clock: input}}\nemits: {emits}\n"
+    desk = ControlDesk(loads(file), lambda _, fact: heard.append(fact))
+    desk.take([ControlEntry(7, control_record("1", 0, {"in": {"0": 5}}, {TOPICS[0]: {"0": 1}}, mode=mode))])
+    assert (desk.trouble is None, len(heard)) == (trouble is None, int(trouble is None))
+    assert (trouble or "") in (desk.trouble or "")
+
+
+def test_a_row_of_a_whole_table_needs_the_number_of_its_batch() -> None:
+    file = f"{VERSIONS}order: unordered\nemits: {{complete: {{key: [k], settled_by: input}}}}\n"
+    lines = [
+        Line(side, b'{"k":1}', 0, 0, 0, "f", 1, 1, headers=headers)
+        for side, headers in ((LEFT, [("twinstream-batch", b"0")]), (RIGHT, [("twinstream-batch", b"x")]))
+    ]
+    assert check(loads(file), lines[:1])["accounts"]["reference"]["consumed"] == 1
+    with pytest.raises(InputError, match="its header twinstream-batch is no number"):
+        check(loads(file), lines)
+    with pytest.raises(InputError, match="it lacks the header twinstream-batch, that tells which rows are"):
+        check(loads(file), [lines[0]._replace(headers=())])

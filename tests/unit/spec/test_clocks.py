@@ -11,9 +11,10 @@ import pytest
 from twinstream.core.clocks.event_time import EventTime
 from twinstream.core.overdue.points import Input
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.compile.clocks import UNITS, clock_of, milliseconds
+from twinstream.spec.compile.clocks import clock_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.decode.formats.jsontext import decode
+from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.load import digest, loads
 
 HEAD = """\

@@ -98,7 +98,7 @@ def test_a_control_record_says_what_is_consumed_and_what_is_written() -> None:
         (b"{", "no control record: `the record`"),
         (CONTROL.replace(b'"batch": 3', b'"batch": -3'), "`batch`"),
         (CONTROL.replace(b'"0": 10', b'"x": 10'), "`consumed.clicks.x"),
-        (CONTROL.replace(b'"append"', b'"update"'), "`mode`"),
+        (CONTROL.replace(b'"append"', b'"upsert"'), "`mode`"),
         (CONTROL.replace(b'"batch": 3', b'"batch": 9223372036854775808'), "`batch`"),
         (CONTROL.replace(b'"0": 10', b'"0": 18446744073709551616'), "`consumed.clicks.0`"),
         (CONTROL.replace(b'"0": 10', b'"-1": 10'), "`consumed.clicks.-1"),

@@ -37,6 +37,7 @@ from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
+from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import NO_TIMESTAMP, envelope
 from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.decode.headers import Headers
@@ -112,11 +113,13 @@ class LineShape(NamedTuple):
     """The content of a side's lines: the format of its records, and whether lines hold whole records.
 
     `keyed`: a check needs the key of each record.
+    `rows`: records without a value delete, and their keys count.
     """
 
     format: str = "json"
     whole: bool = False
     keyed: bool = False
+    rows: bool = False
 
 
 JSON: Mapping[Side, LineShape] = dict.fromkeys(Side, LineShape())
@@ -124,7 +127,8 @@ JSON: Mapping[Side, LineShape] = dict.fromkeys(Side, LineShape())
 
 def shapes_of(spec: Spec) -> Mapping[Side, LineShape]:
     """The shapes of both sides of a comparison."""
-    return {side: LineShape(spec.decode_of(side).format, spec.whole, spec.reads_keys) for side in Side}
+    whole, keyed, rows = spec.whole, spec.reads_keys, spec.folding is not None
+    return {side: LineShape(spec.decode_of(side).format, whole, keyed, rows) for side in Side}
 
 
 class _Place(NamedTuple):
@@ -264,6 +268,8 @@ def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: NextOffs
     if shape.whole:
         stamp = timestamp_ms if "timestamp_ms" in entry else NO_TIMESTAMP
         record = envelope(record, _key(entry), headers, stamp, partition)
+    if shape.rows:
+        record = row_or_deletion(record, _key(entry))
     place = (partition, offset, timestamp_ms, at.file, at.number, at.number)
     key = _key(entry) if shape.keyed else None
     return Line(side, record, *place, tombstone=record is None, headers=headers, key=key)

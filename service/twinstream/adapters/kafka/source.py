@@ -34,8 +34,10 @@ from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatc
 from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
+from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.decode.headers import Headers
+from twinstream.spec.file.model import Spec
 
 BATCH_RECORDS = 1000
 LATEST = -1
@@ -79,11 +81,22 @@ def whole_record(message: Message) -> bytes:
     )
 
 
+def row_record(message: Message) -> bytes | None:
+    """The value of a record, or what stands for a deletion, where rows replace each other."""
+    return row_or_deletion(message.value(), _key(message))
+
+
+def record_reader(spec: Spec) -> ValueOf:
+    """How a comparison reads a record of its topics."""
+    if spec.folding is not None:
+        return row_record
+    return whole_record if spec.whole else Message.value
+
+
 class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
-    `read` turns a message into a record: its value, or `whole_record`. `headers` and `keys`: batches carry
-    them, too.
+    `read` turns a message into a record (see `record_reader`). `headers` and `keys`: batches carry them, too.
     `control` is the topic of control records, if it is to be read. `read_from`: a time in milliseconds, or
     `LATEST`, before which nothing is read on a first start.
     """

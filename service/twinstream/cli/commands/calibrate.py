@@ -86,6 +86,11 @@ def calibrate(spec: str | None, **options: Any) -> int:
     on_kafka = options["kafka"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
+    if start.spec.folding is not None:
+        raise SettingsError(
+            "the comparison file has `emits`, and calibrate compares single events, not rows that replace "
+            "each other: calibrate with a file without it"
+        )
     recording = Recording(start.spec, options["max_records"])
     read = _read_topics if on_kafka else _read_files
     read(recording, start, options)

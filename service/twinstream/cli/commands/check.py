@@ -147,6 +147,8 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
 
 def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
     """The first edge: if not given, the `start` of the file, if that names offsets or a time."""
+    if given and spec.folding is not None:
+        raise SettingsError("with `emits` a table is made of all its rows: leave --from out")
     if given or spec.start.at == "earliest":
         return edge_of("--from", given, "earliest")
     if spec.start.at == "offsets":

@@ -117,13 +117,11 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
 
 def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Place, KeptRecord | None]:
     """The records of all events, as far as Kafka still has them."""
-    from confluent_kafka import Message
-
     from twinstream.adapters.kafka.records import records_at
-    from twinstream.adapters.kafka.source import whole_record
+    from twinstream.adapters.kafka.source import record_reader
 
     wanted = {seat.place: (seat.topic, *seat.place[1:]) for case in cases for seat in case.seats}
-    read = whole_record if spec.whole else Message.value
+    read = record_reader(spec)
     with reaching_kafka():
         found = records_at(kafka.brokers, wanted.values(), kafka.kafka, read)
     return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}

@@ -55,12 +55,10 @@ def reaching_kafka() -> Iterator[None]:
 @contextmanager
 def topics_of(spec: Spec, kafka: Settings, *, headers: bool) -> Iterator[KafkaSource]:
     """Both topics, with records as the comparison reads them. Raises as `reaching_kafka` does."""
-    from confluent_kafka import Message
-
-    from twinstream.adapters.kafka.source import KafkaSource, whole_record
+    from twinstream.adapters.kafka.source import KafkaSource, record_reader
 
     names = {side: spec.version_of(side).topic for side in Side}
-    read = whole_record if spec.whole else Message.value
+    read = record_reader(spec)
     source = KafkaSource(
         kafka.brokers, spec.name, names, kafka.kafka, read, headers=headers, keys=spec.reads_keys
     )

@@ -149,7 +149,7 @@ class Ledger:
     def state(self) -> dict[str, Any]:
         """The state as plain data, without the unmatched events, and without `repeats`."""
         return {
-            "accounts": [dict(vars(account)) for account in self.accounts],
+            "accounts": [account.state() for account in self.accounts],
             "matched": self.matched,
             "matched_by_kind": dict(self.matched_by_kind),
             "stretches": self.timeline.state(),

@@ -73,6 +73,14 @@ class Finished(NamedTuple):
         return [self.run, self.batch, rows_of(self.consumed), self.watermark_ms, written]
 
 
+class Effect(NamedTuple):
+    """A batch that took effect: all input consumed by then, and where its output ends."""
+
+    batch: int
+    consumed: Mapping[InputPartition, int]
+    written: Mapping[int, int]
+
+
 class WaitsFor(NamedTuple):
     """The reason why a record waits: its batch, an output partition, the offset needed and the one read."""
 
@@ -151,6 +159,14 @@ class InputProgress:
         passed = [query.passed_ms for query in self._sides[side].values() if query.has_watermark]
         return None if not passed or None in passed else min(mark for mark in passed if mark is not None)
 
+    def effects(self, side: Side) -> list[Effect]:
+        """The batches of a version that took effect at its last `read`, those of each query in order."""
+        return [effect for query in self._sides[side].values() for effect in query.effects]
+
+    def queries(self, side: Side) -> int:
+        """The number of queries of a version that write the compared topic."""
+        return len(self._sides[side])
+
     def heard(self, side: Side) -> bool:
         """Whether a version has written any control record about the compared topic."""
         return bool(self._sides[side])
@@ -178,7 +194,8 @@ class _Query:
     """One query of a version.
 
     `last` is the largest batch reported, `batch` the last one that took effect. `consumed` is as of it,
-    `passed_ms` is the largest watermark of a batch before it.
+    `passed_ms` is the largest watermark of a batch before it. `effects` are the batches that took effect at
+    the last look; they are of no use after a restart, and not part of the state.
     """
 
     def __init__(self, name: str) -> None:
@@ -193,6 +210,7 @@ class _Query:
         self.watermark_ms: int | None = None
         self.passed_ms: int | None = None
         self.has_watermark = False
+        self.effects: list[Effect] = []
 
     def note(self, fact: Finished) -> None:
         if fact.run in self.old_runs:
@@ -212,12 +230,14 @@ class _Query:
             self.pending = deque(list(self.pending)[1::2])
 
     def take_effect(self, positions: Mapping[int, int]) -> Iterator[int]:
+        self.effects = []
         while self.pending and _lacking(self.pending[0], positions) is None:
             fact = self.pending.popleft()
             if fact.batch > self.batch:
                 self.passed_ms = _larger(self.passed_ms, self.watermark_ms)
             self.batch = fact.batch
             self.consumed |= fact.consumed
+            self.effects.append(Effect(fact.batch, dict(self.consumed), fact.written or {}))
             self.watermark_ms = _larger(self.watermark_ms, fact.watermark_ms)
             yield fact.batch
 

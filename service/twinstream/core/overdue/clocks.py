@@ -33,7 +33,7 @@ class Clocks:
         self.progress = InputProgress() if rules.hears else None
         declared = self.times or self.progress
         self.points = PointsClock(passing, declared, held) if passing and declared else None
-        self.reads_input_marks = isinstance(passing, Input)
+        self.reads_input_marks = isinstance(passing, Input) and rules.fold is None
 
     def expect(self, side: Side, partitions: frozenset[int]) -> None:
         """Set the partitions of a side."""

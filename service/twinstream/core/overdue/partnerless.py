@@ -45,6 +45,10 @@ class Partnerless:
         """
         return self._settle(self._gone(proven), self._certainty.moment, lambda _: not self._certainty.tainted)
 
+    def settle_apart(self, proven: Pieces) -> None:
+        """Settle events by side that never went to matching, and are proven to have no partner."""
+        self._explain(proven, self._certainty.moment, lambda _: not self._certainty.tainted)
+
     def settle_facing(self, side: Side) -> None:
         """Settle the unmatched events of a side, since the other has ended."""
         gone = self._gone(self._facing(side))
@@ -124,6 +128,9 @@ class Partnerless:
     def _book(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
         for side in Side:
             self._index.remove(side, gone[side])
+        return self._explain(gone, moment, is_checked)
+
+    def _explain(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
         rules = self._rules
         findings = explain_partnerless(*gone, rules.letter, rules.identity, self._is_copy)
         for finding in findings:

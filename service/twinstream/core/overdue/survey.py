@@ -16,6 +16,7 @@ from twinstream.core.events import Event, Side
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.overdue.judging import Judge, OverdueClock, Reading
 from twinstream.core.overdue.partnerless import Partnerless
+from twinstream.core.tables.tables import Tables
 
 
 @dataclass
@@ -37,7 +38,8 @@ class Survey:
 class Surveyor:
     """Looks at the unmatched events of one comparison, and settles those that its clock proves.
 
-    `judge` and `clock` decide which are overdue, `partnerless` settles those that have no partner.
+    `judge` and `clock` decide which are overdue, `partnerless` settles those that have no partner. `tables`
+    are given where rows wait for later ones of their key.
     """
 
     ledger: Ledger
@@ -46,6 +48,7 @@ class Surveyor:
     judge: Judge
     clock: OverdueClock
     partnerless: Partnerless
+    tables: Tables | None = None
 
     def survey(self, reading: Reading) -> Survey:
         """Survey the unmatched events; those proven to have no partner are settled, and the rest surveyed.
@@ -72,9 +75,15 @@ class Surveyor:
         self.open_scopes.note_passed(self.judge.passed_scopes(reading._replace(gapless=counts)))
         self.ledger.trim()
         held = [self.ledger.held.of(side) for side in Side]
+        first_open, oldest_ms = [one.first_open() for one in held], [one.oldest_ms() for one in held]
+        if self.tables is not None:  # Rows that are replaced are settled, and their keys are not.
+            oldest_ms.append(self.tables.oldest_ms())
+            for side, first in zip(Side, first_open, strict=True):
+                for partition, offset in self.tables.first_open(side).items():
+                    first[partition] = min(first.get(partition, offset), offset)
         return Survey(
-            (held[0].first_open(), held[1].first_open()),
-            min((oldest for one in held if (oldest := one.oldest_ms()) is not None), default=None),
+            (first_open[0], first_open[1]),
+            min((oldest for oldest in oldest_ms if oldest is not None), default=None),
             held_bytes=[one.size_bytes for one in held],
         )
 

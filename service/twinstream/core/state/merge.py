@@ -11,6 +11,7 @@ from twinstream.core.arrivals import repeats, replays_state
 from twinstream.core.checks import checks
 from twinstream.core.events import PartitionOffset, Side
 from twinstream.core.matching import bags
+from twinstream.core.tables import settled
 
 
 def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -25,6 +26,9 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest["replays"]:
         rest["replays"] = replays_state.merged([state["replays"] for state in states])
+    if "tables" in rest:
+        changes = [state["tables"]["settled"] for state in states]
+        rest["tables"] = {**rest["tables"], "settled": settled.merged(changes)}
     if rest["bags"]:
         rest["bags"] = bags.merged([state["bags"] for state in states])
     if rest["repeats"]:

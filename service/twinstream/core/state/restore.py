@@ -64,6 +64,8 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])
         comparison.copies[side].restore(apart, held[side])
+    if comparison.tables is not None:
+        comparison.tables.restore(state["tables"], held)
     comparison.open_scopes.restore(state["scopes"], comparison.index, held, reader)
 
 
@@ -74,6 +76,9 @@ def _restore_waiting(
     apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
     for columns in state["copies"][side : side + 1]:
         apart.update(map(tuple, columns["places"]))
+    if "tables" in state:
+        rows = state["tables"]["rows"][side]
+        apart.update(zip(rows["partitions"], rows["offsets"], strict=True))
     since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
     for place, event in held.items():
         if place not in apart:

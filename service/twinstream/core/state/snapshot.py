@@ -100,6 +100,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         **comparison.clocks.state(),
         "bags": {} if bags is None else bags.state(whole=whole),
         "copies": [copies.state() for copies in comparison.copies],
+        **({} if comparison.tables is None else {"tables": comparison.tables.state(whole=whole)}),
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": comparison.open_scopes.state(),
         **({"checks": comparison.checks.state(whole=whole)} if comparison.checks else {}),

@@ -10,6 +10,7 @@ The hot path of the whole service. Why it is fast, and still exact:
 - The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
   twin is not decoded at all. This memory is bounded and never decides anything.
 - Kind, route and identity are read from the compared part of a value. So equal events have equal ones.
+- Where rows replace each other, each is read the exact way. The content of one that deletes is its key.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from twinstream.spec.codec.reduction import (
     with_same,
 )
 from twinstream.spec.codec.routes import Routing, condition, routing_of
+from twinstream.spec.codec.rows import DELETED, RowKeys
+from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.records import TOMBSTONE, Records
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import DEFAULT_KIND, Spec
@@ -118,7 +121,10 @@ class Codec:
         self._twins: dict[Any, Any] = {}
         self._read: RecordReader = self._exactly
         self._columns: BatchReader | None = None
-        if not (self._told_apart or self._tolerant):
+        self._rows = None if spec.folding is None else RowKeys(spec)
+        self._row_keys: dict[bytes, bytes] = {}
+        self._row_kind = spec.row_kinds[0] if spec.row_kinds else DEFAULT_KIND
+        if not (self._told_apart or self._tolerant or self._rows):
             self._choose_readers(spec, routing)
 
     def _routing(self, spec: Spec) -> Routing:
@@ -215,10 +221,18 @@ class Codec:
         Raises DecodeError, and RelationError where a function of the user fails on it.
         """
         value = self._records.decode(record)
-        kind = None if value is TOMBSTONE else self._kinds(value)
+        kind = None if value is TOMBSTONE else self._kind(value)
         if kind is None or record is None:
             return IGNORED
         rules = self._rules[kind]
+        if self._rows is not None and kind == self._row_kind:
+            key = self._rows.key(value)
+            self._rows.check(value)
+            if len(self._row_keys) >= TWINS_LIMIT:
+                self._row_keys.clear()
+            self._row_keys[record] = key
+            if self._rows.deletes(value):
+                return Form(self._route(kind, value, DELETED + key), DELETED + key, kind, record)
         if rules.reduce is not None:
             value = rules.reduce(value)
         letter = record if self._keeps_record else self._content(kind, value)
@@ -226,6 +240,16 @@ class Codec:
             put(value, path, None)
         content = record if self._tolerant else letter
         return Form(self._route(kind, value, letter), content, kind, record)
+
+    def row_key(self, record: bytes) -> bytes:
+        """The key of a row, where rows replace each other; it is known where the form was read lately."""
+        assert self._rows is not None, "only such rows have keys"
+        key = self._row_keys.pop(record, None)
+        return self._rows.key(self._records.decode(record)) if key is None else key
+
+    def _kind(self, value: Any) -> str | None:
+        """The kind of a value: a deletion is of the one kind whose rows can be deleted."""
+        return self._row_kind if isinstance(value, Deletion) else self._kinds(value)
 
     def decode(self, record: bytes) -> Any:
         """The whole value of a record. Raises DecodeError and SourceError."""
@@ -276,7 +300,7 @@ class Codec:
     def _opened(self, record: bytes) -> tuple[str, _Rules, Any]:
         """The kind of an event, the rules of this kind, and the whole value."""
         value = self._records.decode(record)
-        kind = self._kinds(value)
+        kind = self._kind(value)
         assert kind is not None, "an event that is left out has no form"
         return kind, self._rules[kind], value
 
@@ -294,11 +318,15 @@ class Codec:
         return b"%b %b" % (kind.encode(), content) if self._told_apart else content
 
     def _canonical_record(self, record: bytes) -> bytes:
+        if record.startswith(DELETED):
+            return record
         kind, rules, value = self._opened(record)
         return self._content(kind, value if rules.reduce is None else rules.reduce(value))
 
     def _exact_record(self, record: bytes) -> bytes:
         """The same, with the numbers that have a tolerance as they came."""
+        if record.startswith(DELETED):
+            return record
         kind, rules, value = self._opened(record)
         return self._content(kind, rules.show(value))
 
@@ -369,9 +397,9 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
 
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
     """The identity of an event; one with none of its fields shares it with no other."""
-    if spec.identity is None:
+    if spec.named_by is None:
         return None
-    paths = [spec.path_of(field) for field in spec.identity]
+    paths = [spec.path_of(field) for field in spec.named_by]
 
     def identity(record: bytes) -> Hashable:
         value = value_of(record)

@@ -18,7 +18,8 @@ from twinstream.core.checks.watermark import NeverBack
 from twinstream.core.events import Form, Side
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.codec import IGNORED, Codec
-from twinstream.spec.compile.clocks import UNITS, milliseconds
+from twinstream.spec.decode.deletions import Deletion
+from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.file.checks import Check, Windows
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, read
@@ -82,6 +83,9 @@ class FactReader:
             value = self._codec.decode(self._codec.held(record, side))
             key = None if keys is None else keys[place]
             readers = self._readers[side, form[2]]
+            if isinstance(value, Deletion):
+                found.append([None] * len(readers))  # It has the fields of its key alone.
+                continue
             found.append([None if reader is None else reader(value, key) for reader in readers])
         return found
 

@@ -9,6 +9,7 @@ from twinstream.core.rules import Rules
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import checks_of
 from twinstream.spec.compile.clocks import clock_of
+from twinstream.spec.compile.fold import fold_of
 from twinstream.spec.compile.known import known_differences
 from twinstream.spec.file.model import Spec
 
@@ -34,10 +35,11 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         unmatched_limit=spec.limits.unmatched_events,
         unmatched_bytes=int(spec.limits.unmatched_bytes),
         scope_limit=spec.limits.scope_events,
-        recent_matches=spec.limits.recent_matches,
+        recent_matches=0 if spec.folding else spec.limits.recent_matches,
         duplicate_horizon=spec.limits.duplicate_horizon if tells_copies else None,
         replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
         co_partitioned=spec.co_partitioned,
         hears=running_at is None and spec.control is not None and spec.reads_marks,
         checks=checks_of(spec),
+        fold=fold_of(spec, codec),
     )

@@ -15,8 +15,9 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.routes import exact_time
-from twinstream.spec.compile.clocks import UNITS, unit_of
+from twinstream.spec.compile.clocks import unit_of
 from twinstream.spec.decode.headers import input_position
+from twinstream.spec.decode.times import UNITS
 from twinstream.spec.describe import trait
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier

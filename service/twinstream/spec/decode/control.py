@@ -44,7 +44,7 @@ class ControlRecord(BaseModel):
     watermark: Annotated[int, Field(ge=-_LARGEST - 1, le=_LARGEST)] | None = None
     written: WrittenOffsets
     rows: Count
-    mode: Literal["append"] = "append"
+    mode: Literal["append", "update", "complete"] = "append"
 
 
 def control_record(record: bytes | None) -> ControlRecord:

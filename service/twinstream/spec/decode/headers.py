@@ -74,6 +74,20 @@ def _attempt(*marks: bytes) -> Attempt:
     return Attempt(query, int(batch), found["execution"], int(found["task"]), int(found["attempt"]))
 
 
+def batch_mark(headers: Headers) -> int:
+    """The number of the batch that wrote a record. Raises DecodeError.
+
+    >>> batch_mark([(BATCH, b"7")])
+    7
+    """
+    value = _value(headers, BATCH)
+    if value is None:
+        raise DecodeError(f"it lacks the header {BATCH}, that tells which rows are those of one batch")
+    if _BATCH.fullmatch(text := _text(value, BATCH)) is None:
+        raise DecodeError(f"its header {BATCH} is no number ({trait(value)})")
+    return int(text)
+
+
 def input_mark(headers: Headers) -> str | None:
     """The text that names the input record, not parsed yet. Complexity: about 0.2 µs."""
     value = _value(headers, INPUT)

@@ -1,11 +1,13 @@
 """The form in which records are passed around, and how their values are read from it.
 
-Almost always that form is the bytes of the value as Kafka has them. Two comparison files need more:
+Almost always that form is the bytes of the value as Kafka has them. Some comparison files need more:
 
 - one that names the key, a header, the timestamp or the partition: the record is an envelope of all of them,
   which the adapters make (`Spec.whole` tells them to);
 - one whose sides have different formats: the record gets a byte in front that names its side, so that it can
-  be decoded by itself wherever it turns up later, in a checkpoint or in a report.
+  be decoded by itself wherever it turns up later, in a checkpoint or in a report;
+- one whose rows replace each other: a record without a value deletes, and its key stands for it (see
+  `deletions`).
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from typing import Any, Final
 
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError
+from twinstream.spec.decode.deletions import reading_deletions
 from twinstream.spec.decode.formats import Decoder, decoder_of
 from twinstream.spec.decode.formats.envelope import opened, outside
+from twinstream.spec.file.emits import Folding
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path as FieldPath
+from twinstream.spec.file.paths import parse_path
 
 TOMBSTONE: Final = object()
 """The decoded value of a record without a value, if such records are left out."""
@@ -43,7 +48,7 @@ class Records:
         decoders = [decoder_of(way) for way in ways[: 1 if self.alike else 2]]
         outer = [spec.path_of(field) for field in spec.deciding_fields if field.startswith("$")]
         reads = [
-            _read(decoder, way.tombstones == "ignore", outer)
+            _read(decoder, way.tombstones == "ignore", outer, spec.folding)
             for decoder, way in zip(decoders, ways, strict=False)
         ]
         self.decode: _Read = reads[0] if self.alike else _tagged(reads)
@@ -66,7 +71,9 @@ def _tagged(reads: Sequence[_Read]) -> _Read:
     return decode
 
 
-def _read(decoder: Decoder, ignores_tombstones: bool, outer: Sequence[FieldPath]) -> _Read:
+def _read(
+    decoder: Decoder, ignores_tombstones: bool, outer: Sequence[FieldPath], folding: Folding | None
+) -> _Read:
     """A reader of the records of one side; if there are paths outside the value, from an envelope."""
 
     def tombstone() -> Any:
@@ -76,6 +83,11 @@ def _read(decoder: Decoder, ignores_tombstones: bool, outer: Sequence[FieldPath]
 
     def read(record: bytes | None) -> Any:
         return tombstone() if record is None else decoder(record)
+
+    if folding is not None:
+        window_end = folding.window_end
+        more = () if window_end is None else (parse_path(window_end),)
+        return reading_deletions(read, list(map(parse_path, folding.key)), more)
 
     beside = outside(outer)
 

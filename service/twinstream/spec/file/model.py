@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.checks import Check
+from twinstream.spec.file.emits import Emits, Folding, Retract, declared
 from twinstream.spec.file.equality import Equality, SpecEquality
 from twinstream.spec.file.known_differences import KnownDifference
-from twinstream.spec.file.orders import Decision, Order, nodes, reads, text_of
+from twinstream.spec.file.orders import Barrier, Decision, Order, nodes, reads, text_of
 from twinstream.spec.file.paths import Path, parse_path
 from twinstream.spec.file.start import Start, StartName, named
 from twinstream.spec.file.values import (
@@ -205,8 +206,8 @@ class Spec(Strict):
     """How the values of records are read; a side may have its own."""
     kinds: dict[KindName, EventKind] = {}
     """Named classes of events; the first that fits wins. Without it all are of kind `event`."""
-    emits: Literal["append"] = "append"
-    """Each result is written once; the only mode that can be compared."""
+    emits: Annotated[Emits, BeforeValidator(declared, json_schema_input_type=Emits)] = "append"
+    """`append`: each result is written once. Else which rows replace earlier ones, and when one is final."""
     order: Order
     """Which events must keep their order. Required: there is no safe default."""
     equality: SpecEquality = SpecEquality()
@@ -243,16 +244,6 @@ class Spec(Strict):
     checks: list[Check] = []
     """Properties that the topic of each version must have by itself."""
 
-    @field_validator("emits", mode="before")
-    @classmethod
-    def _only_append(cls, emits: Any) -> Any:
-        if emits == "upsert":
-            raise ValueError(
-                "topics written in update or complete mode emit a number of intermediate rows that depends "
-                "on trigger timing; only append output can be compared"
-            )
-        return emits
-
     @property
     def sides(self) -> tuple[tuple[str, Version], tuple[str, Version]]:
         """The entries of both sides, with their keys."""
@@ -283,14 +274,21 @@ class Spec(Strict):
 
     @property
     def tells_copies(self) -> bool:
-        """Whether a verdict depends on which events are copies: a rule names `duplicate` or `extra` alone."""
+        """Whether a verdict depends on which events are copies: a rule names `duplicate` or `extra` alone.
+
+        Where rows replace each other, none is a copy.
+        """
+        if self.folding is not None:
+            return False
         named = (known.when.divergences for known in self.known_differences)
         return any(("duplicate" in kinds) != ("extra" in kinds) for kinds in named)
 
     @property
     def reads_marks(self) -> bool:
         """Whether the comparison needs marks: the headers in which a pipeline says what it wrote."""
-        return "input" in (self.overdue.clock, self.start.at) or self.duplicates.policy == "replays"
+        clock_or_start = "input" in (self.overdue.clock, self.start.at)
+        batches = self.folding is not None and self.folding.tells_batches
+        return clock_or_start or self.duplicates.policy == "replays" or batches
 
     @property
     def followed(self) -> str | None:
@@ -334,8 +332,40 @@ class Spec(Strict):
             yield from reads(node)
         for index, field in enumerate(self.identity or ()):
             yield Decision(field, ("identity", index), self.compared_kinds, "identity")
+        if self.folding is not None:
+            yield from self._of_rows(self.folding)
         if self.start.field is not None:
             yield Decision(self.start.field, ("start", "field"), self.compared_kinds, "start")
+
+    def _of_rows(self, folding: Folding) -> Iterator[Decision]:
+        """The fields that tell which rows replace each other, and when one is final."""
+        at: Location = ("emits", folding.name)
+        form = folding.form
+        if isinstance(form, Retract):
+            named = {name: getattr(form, name) for name in ("id", "valid_from", "valid_to")}
+            yield from (Decision(field, (*at, name), self.row_kinds, "key") for name, field in named.items())
+        else:
+            places = enumerate(form.key)
+            yield from (Decision(field, (*at, "key", n), self.row_kinds, "key") for n, field in places)
+        if folding.window_end is not None:
+            place = (*at, "settled_by", "watermark")
+            yield Decision(folding.window_end, place, self.row_kinds, "window")
+
+    @property
+    def folding(self) -> Folding | None:
+        """How rows replace each other; None where each result is written once."""
+        return self.emits if isinstance(self.emits, Folding) else None
+
+    @property
+    def named_by(self) -> list[str] | None:
+        """The fields that name what an event is about: `identity`, or the key of rows."""
+        return self.identity if self.identity or self.folding is None else self.folding.key
+
+    @property
+    def row_kinds(self) -> tuple[str, ...]:
+        """The compared kinds that are no barrier of the whole order."""
+        barriers = self.order.barrier if isinstance(self.order, Barrier) else ()
+        return tuple(kind for kind in self.compared_kinds if kind not in barriers)
 
     @property
     def deciding_fields(self) -> tuple[str, ...]:

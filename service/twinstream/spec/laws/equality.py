@@ -161,7 +161,7 @@ def _reaches(kept: Path, path: Path, does: str) -> bool:
 
 def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
     """Tolerance needs a partner that is known without it."""
-    if spec.identity is not None:
+    if spec.named_by is not None:
         return
     bags = [kind for kind in spec.compared_kinds if kind in part.kinds and not in_sequence(spec.order, kind)]
     for found in part.paths() if bags else ():

@@ -21,6 +21,7 @@ from twinstream.spec.file.orders import EVERY, Barrier, CallableOrder, Dependent
 from twinstream.spec.file.paths import first_clash, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, nearest
 from twinstream.spec.laws.checks import check_laws
+from twinstream.spec.laws.emits import emits_laws
 from twinstream.spec.laws.equality import equality_laws, equality_paths
 from twinstream.spec.laws.order import order_laws
 
@@ -42,6 +43,7 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _known_differences,
         check_laws,
         _keeping,
+        emits_laws,
     )
     return chain.from_iterable(law(spec) for law in laws)
 

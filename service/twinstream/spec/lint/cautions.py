@@ -8,12 +8,14 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
+from twinstream.core.tables.settled import SETTLED_LIMIT
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import EventKind, Spec
 from twinstream.spec.file.orders import EVERY, Barrier, ByKey, CallableOrder, Dependent, Node, nodes
 from twinstream.spec.file.paths import holds
 from twinstream.spec.file.values import dotted, listed
+from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.relations import scope_fields, when
 
 
@@ -27,7 +29,7 @@ class Note(NamedTuple):
 def cautions(spec: Spec, today: date) -> Iterator[Note]:
     """Every caution about a file, those about the compared events first."""
     yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
-    yield from chain(_clock(spec), _telling(spec))
+    yield from chain(_rows(spec), _clock(spec), _telling(spec))
     yield from chain(_expired(spec, today), _never(spec))
 
 
@@ -173,6 +175,33 @@ def _duplicates(spec: Spec) -> Iterator[Note]:
         yield Note("duplicates.horizon", "is for `policy: replays`; under `strict` no batch is remembered")
 
 
+# -- rows that replace each other --------------------------------------------------------------------------
+
+
+def _rows(spec: Spec) -> Iterator[Note]:
+    """What it means and costs that rows fold into a table."""
+    folding = spec.folding
+    if folding is None:
+        return
+    key = ", ".join(folding.key)
+    held = "the latest row of each key that is not settled"
+    if folding.settled_by != "watermark":
+        held += f", and digests of the last {SETTLED_LIMIT:,} settled keys (250 bytes each)"
+    text = f"rows with equal {key} replace each other, and only the last one is compared; held are {held}"
+    yield Note(f"emits.{folding.name}", text)
+    if folding.tells_batches:
+        text = (
+            f"each row needs the header {BATCH}; tables are compared when both versions have consumed the "
+            "same input, so those of a version that is always ahead or behind are never compared"
+        )
+        yield Note(f"emits.{folding.name}", text)
+    if (problem := service_refusal(spec)) is not None:
+        yield Note(f"emits.{folding.name}.settled_by", f"serve refuses it: {problem}")
+    elif folding.settled_by == "input":
+        text = "a key that changes in every batch may stay pending, and nothing behind it is verified then"
+        yield Note(f"emits.{folding.name}.settled_by", text)
+
+
 # -- what can be proven, and told --------------------------------------------------------------------------
 
 
@@ -184,6 +213,8 @@ def _proofs(spec: Spec) -> Iterator[Note]:
         if all(when(spec.order, kind, other) == "never" for other in spec.compared_kinds)
     ]
     seconds = f"{spec.overdue.after.total_seconds():g} s"
+    if spec.folding is not None:
+        return  # Rows are handed on when both sides are past them.
     if spec.overdue.clock == "input":
         yield from _unmarked(spec)
     elif spec.overdue.proves:
@@ -230,7 +261,7 @@ def _clock(spec: Spec) -> Iterator[Note]:
 
 
 def _telling(spec: Spec) -> Iterator[Note]:
-    if spec.identity is None:
+    if spec.named_by is None:
         yield Note(
             "identity", "without it a changed event is told as one that is missing and one that is extra"
         )
@@ -247,7 +278,7 @@ def _never(spec: Spec) -> Iterator[Note]:
     if not spec.gate.max_staleness:
         yield Note("gate.max_staleness", "is 0: what is verified is always a little older, so no gate passes")
     for known in spec.known_differences:
-        if known.when.divergences == ["changed"] and spec.identity is None:
+        if known.when.divergences == ["changed"] and spec.named_by is None:
             text = "explains changed events, and without `identity` no difference is called that"
             yield Note(f"known_differences.{known.id}", text)
 

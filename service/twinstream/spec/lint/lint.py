@@ -37,6 +37,7 @@ OPERATIONS: Mapping[str, tuple[int, str]] = {
     "rules": (1000, "looks for its partner by value"),
     "rule": (500, "asks a rule for the oldest event that it depends on"),
     "rule with times": (4500, "asks a rule for the oldest event within a range of times"),
+    "table": (8000, "replaces the row of its key, and waits until it is the last one"),
     "function": (1000, "asks the function of each unmatched event"),
 }
 """What an index does for an event, and the time that this takes on a core of a usual server, in nanoseconds.
@@ -138,6 +139,8 @@ def costs(spec: Spec) -> Iterator[Cost]:
     for kind in spec.compared_kinds:
         try:
             steps = tuple(_steps(routing.order, routing.route(kind, value, b"")))
+            if spec.folding is not None and kind in spec.row_kinds:
+                steps = (Step("table"), *steps)
         except DecodeError:
             continue  # one field is read both as a time and as an object: no event is like that
         grows = any(step.operation == "function" for step in steps)

@@ -68,6 +68,8 @@ def _indivisible(spec: Spec) -> str | None:
         return "events of all keys and partitions can depend on each other"
     if spec.known_differences:
         return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
+    if spec.folding is not None:
+        return "what both sides have settled (`emits`) is told by all partitions together"
     if spec.duplicates.policy == "replays":
         return "a batch that is written again (`duplicates`) is told by all that it holds"
     if spec.start.at in ("barrier", "input"):

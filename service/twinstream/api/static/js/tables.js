@@ -8,6 +8,7 @@ const FATES = [
   ["ignored", "left out by a declared rule"],
   ["before_start", "before the start of the comparison"],
   ["replayed", "written again by a retry"],
+  ["superseded", "replaced by a later row of its key"],
   ["undecodable", "not an event of this comparison"],
   ["explained", "different, covered by a known difference"],
   ["divergent", "different"],

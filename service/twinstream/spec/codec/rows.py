@@ -1,0 +1,70 @@
+r"""The keys of rows that replace each other, and the rows that delete.
+
+Equal keys are those of one thing. A key of one field that is a text or a number is its text: so the deletion
+``7`` is that of ``{"id": 7}`` and of ``{"id": "7"}``, as it is for Kafka.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.decode.deletions import Deletion
+from twinstream.spec.decode.times import UNITS, milliseconds
+from twinstream.spec.file.emits import Retract
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, path_text, read
+
+DELETED = b"\x00deleted "
+"""The canonical form of a deletion begins with it, and no other does."""
+
+
+class RowKeys:
+    """Reads the keys of the rows of one comparison."""
+
+    def __init__(self, spec: Spec) -> None:
+        assert spec.folding is not None, "rows have keys where they replace each other"
+        form = spec.folding.form
+        self._paths = [spec.path_of(field) for field in spec.folding.key]
+        self._window_end = None if spec.folding.window_end is None else spec.path_of(spec.folding.window_end)
+        self._unit = UNITS[spec.overdue.unit]
+        self._lifetime = (
+            [spec.path_of(form.valid_from), spec.path_of(form.valid_to)] if isinstance(form, Retract) else []
+        )
+
+    def key(self, value: Any) -> bytes:
+        """The key of a row. Raises DecodeError where a field of it is missing."""
+        members = [self._member(value, path) for path in self._paths]
+        if len(members) > 1:
+            return canonical_value(members)
+        (member,) = members
+        if isinstance(member, str):
+            return member.encode("utf-8", "surrogatepass")
+        if isinstance(member, (int, float, Decimal)) and not isinstance(member, bool):
+            return canonical_value(member)
+        return b"\0" + canonical_value(member)
+
+    def check(self, value: Any) -> None:
+        """Raises DecodeError where the end of a row's window decides, and the row names none."""
+        if self._window_end is not None and milliseconds(read(value, self._window_end), self._unit) is None:
+            named = path_text(self._window_end)
+            raise DecodeError(f"field `{named}`, that tells when a row is final, holds no time")
+
+    def deletes(self, value: Any) -> bool:
+        """Whether a row deletes what its key names. Raises DecodeError where a field is missing."""
+        if isinstance(value, Deletion):
+            return True
+        if not self._lifetime:
+            return False
+        begin, end = (canonical_value(self._member(value, path)) for path in self._lifetime)
+        return begin == end
+
+    @staticmethod
+    def _member(value: Any, path: tuple[str, ...]) -> Any:
+        member = read(value, path)
+        if member is ABSENT:
+            named = path_text(path)
+            raise DecodeError(f"field `{named}`, that tells which rows replace each other, is missing")
+        return member

@@ -1,0 +1,220 @@
+"""Rows that replace each other, in a running matcher: settled by what both versions say of their input."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.workers import Bench
+from twinstream.core.events import Side
+from twinstream.spec.decode.deletions import deletion
+
+LEFT, RIGHT = Side
+SPEC = (
+    VERSIONS
+    + """\
+control: test.control
+order: unordered
+emits: {upsert: {key: [k], settled_by: input}}
+overdue: {clock: input}
+evidence: {matched: 1, seconds: 0}
+show: [k, v]
+"""
+)
+
+
+class Pipelines(Bench):
+    """Two versions in update mode."""
+
+    batch = 0
+
+    def row(self, side: Side, key: str, value: int | None, at_ms: int = 0) -> None:
+        """Write a row, or the deletion of one."""
+        record = deletion(key.encode()) if value is None else orjson.dumps({"k": key, "v": value})
+        self.source.append(side, 0, record, at_ms)
+
+    def finish(self, side: Side, consumed: int, written: int | None = None) -> None:
+        """A version says that it has finished a batch; its output ends at `written`, else here."""
+        self.batch += 1
+        end = self.source.ends()[side][0] if written is None else written
+        written_by_topic = {TOPICS[side]: {"0": end}}
+        self.source.say(
+            control_record("12"[side], self.batch, {"in": {"0": consumed}}, written_by_topic, mode="update")
+        )
+
+
+@pytest.fixture
+def bench() -> Pipelines:
+    return Pipelines(spec=SPEC)
+
+
+def test_two_versions_that_trigger_at_different_times_are_equivalent(bench: Pipelines) -> None:
+    for value in (1, 2, 3):
+        bench.row(LEFT, "a", value)
+        bench.finish(LEFT, value)
+    bench.row(RIGHT, "a", 3)
+    assert bench.settled().verdict == "PENDING"
+    bench.finish(RIGHT, 3)
+    status = bench.settled()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 1), status.reason
+    assert (status.accounts.reference.superseded, status.accounts.reference.unmatched) == (2, 0)
+
+
+def test_last_rows_that_differ_are_one_changed_that_names_the_rows_before(bench: Pipelines) -> None:
+    for side, values in ((LEFT, (1, 2)), (RIGHT, (3,))):
+        for value in values:
+            bench.row(side, "a", value)
+        bench.finish(side, 10)
+    status = bench.settled()
+    assert status.verdict == "DIVERGED"
+    (report,) = bench.reports().values()
+    assert report.kind == "changed"
+    assert report.text.endswith(
+        'Both are about k "a", and they differ in v (2 became 3). '
+        "The reference had written 1 row of this key before (offset 0)."
+    )
+
+
+def test_a_restart_forgets_neither_pending_rows_nor_what_was_settled(bench: Pipelines) -> None:
+    bench.row(LEFT, "a", 1)
+    bench.row(LEFT, "a", 2)
+    bench.finish(LEFT, 10)
+    bench.settled()
+    worker = bench.restarted()
+    bench.row(RIGHT, "a", 2)
+    bench.finish(RIGHT, 10)
+    assert bench.settled(worker).verdict == "EQUIVALENT"
+    worker = bench.restarted()
+    bench.row(RIGHT, "a", 2)  # The last batch once more.
+    bench.finish(RIGHT, 10)
+    status = bench.settled(worker)
+    assert (status.verdict, status.accounts.candidate.superseded) == ("EQUIVALENT", 1), status.reason
+    bench.row(LEFT, "a", None)
+    for side in Side:
+        bench.finish(side, 20)
+    status = bench.settled(worker)
+    assert (status.verdict, [one.kind for one in bench.reports().values()]) == ("DIVERGED", ["missing"])
+    assert "the deletion of" in next(iter(bench.reports().values())).text
+
+
+def test_a_key_that_is_never_settled_holds_back_what_is_verified_and_the_status_says_so(
+    bench: Pipelines,
+) -> None:
+    for side in Side:
+        bench.row(side, "quiet", 1, at_ms=1_000)
+    for consumed in range(10, 100, 10):
+        for side, ahead in ((LEFT, 0), (RIGHT, 5)):
+            bench.row(side, "hot", consumed + ahead, at_ms=1_000 * consumed)
+            bench.finish(side, consumed + ahead)
+            bench.run()
+    status = bench.settled()
+    assert (status.verdict, status.matched) == ("PENDING", 1)
+    assert "rows of a key have not been final for 80 s" in status.reason
+    assert status.unmatched.reference == 1
+    assert status.verified_up_to.reference == {"0": 1}
+
+
+WINDOWS = SPEC.replace("[k], settled_by: input", "[k], settled_by: {watermark: end}").replace(
+    "{clock: input}", "{clock: input, window_end: end}"
+)
+
+
+class Windowed(Pipelines):
+    """Two versions whose keys are windows that a watermark closes."""
+
+    def window(self, side: Side, key: str, end: int, value: int) -> None:
+        self.source.append(side, 0, orjson.dumps({"k": key, "end": end, "v": value}), 0)
+
+    def reach(self, side: Side, watermark: int) -> None:
+        """A version says that its watermark has come so far, in two batches: the second one proves it."""
+        for _ in range(2):
+            self.batch += 1
+            written = {TOPICS[side]: {"0": self.source.ends()[side][0]}}
+            said = control_record(
+                "12"[side], self.batch, {"in": {"0": watermark}}, written, watermark=watermark, mode="update"
+            )
+            self.source.say(said)
+
+
+def test_windows_are_compared_when_both_watermarks_have_passed_them() -> None:
+    bench = Windowed(spec=WINDOWS)
+    for side, values in ((LEFT, (1, 2, 3)), (RIGHT, (3,))):
+        for value in values:
+            bench.window(side, "a", 10, value)
+    bench.window(LEFT, "lost", 10, 1)
+    bench.window(LEFT, "open", 20, 1)
+    bench.reach(LEFT, 15)
+    status = bench.settled()
+    assert (status.verdict, status.matched) == ("PENDING", 0)
+    worker = bench.restarted()
+    bench.reach(RIGHT, 15)
+    status = bench.settled(worker)
+    assert (status.verdict, status.matched, status.unmatched.reference) == ("DIVERGED", 1, 1)
+    (report,) = bench.reports().values()
+    assert (report.kind, report.reference["k"]) == ("missing", "lost")
+
+
+def test_a_row_of_a_window_that_was_settled_is_a_row_of_its_own() -> None:
+    bench = Windowed(spec=WINDOWS)
+    for side in Side:
+        bench.window(side, "a", 10, 1)
+        bench.reach(side, 15)
+    assert bench.settled().verdict == "EQUIVALENT"
+    bench.window(RIGHT, "a", 10, 2)
+    status = bench.settled()
+    assert (status.verdict, [one.kind for one in bench.reports().values()]) == ("DIVERGED", ["extra"])
+
+
+NIGHTS = """\
+version: 1
+name: test
+reference: {topic: test.reference}
+candidate: {topic: test.candidate}
+kinds: {night: {where: {k: night}}, row: {}}
+order: {barrier: night, inner: unordered}
+emits: {upsert: {key: [k], settled_by: barrier}}
+evidence: {matched: 1, seconds: 0}
+"""
+
+
+def test_rows_before_a_barrier_are_not_overdue_however_long_it_takes() -> None:
+    bench = Pipelines(spec=NIGHTS)
+    bench.row(LEFT, "a", 1)
+    bench.row(LEFT, "a", 2)
+    for minute in range(10):
+        for side in Side:
+            bench.row(side, "b", minute, at_ms=60_000 * minute)
+    status = bench.settled()
+    assert (status.verdict, status.suspicions, status.unmatched.reference) == ("PENDING", 0, 2)
+    bench.row(RIGHT, "a", 2, at_ms=600_000)
+    bench.row(LEFT, "night", 0, at_ms=600_000)
+    status = bench.settled()
+    assert (status.verdict, status.suspicions) == ("PENDING", 0), status.reason
+    bench.row(RIGHT, "night", 0, at_ms=600_000)
+    status = bench.settled()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 3)
+
+
+def test_whole_tables_are_compared_when_both_versions_have_consumed_the_same_input() -> None:
+    bench = Pipelines(spec=SPEC.replace("upsert", "complete"))
+
+    def table(side: Side, batch: int, consumed: int, rows: dict[str, int]) -> None:
+        for key, value in rows.items():
+            headers = [("twinstream-batch", b"%d" % batch)]
+            bench.source.append(side, 0, orjson.dumps({"k": key, "v": value}), 0, headers)
+        bench.batch = batch - 1
+        bench.finish(side, consumed)
+
+    table(LEFT, 0, 10, {"a": 1, "b": 1})
+    table(LEFT, 1, 20, {"a": 2})
+    table(RIGHT, 0, 15, {"a": 1, "b": 1})
+    assert bench.settled().matched == 0
+    worker = bench.restarted()
+    table(RIGHT, 1, 20, {"a": 2})
+    status = bench.settled(worker)
+    assert (status.verdict, status.matched, status.accounts.reference.superseded) == ("EQUIVALENT", 1, 2)
+    for side in Side:
+        table(side, 2, 30, {"a": 2, "b": 1 + side})
+    assert bench.settled(worker).verdict == "DIVERGED"
+    assert [one.kind for one in bench.reports().values()] == ["changed"]

@@ -1,0 +1,119 @@
+"""The keys of rows that replace each other, and the records that delete them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.streams import record
+from twinstream.core.events import Form, Side
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.rows import DELETED
+from twinstream.spec.decode.deletions import MARK, deletion, row_or_deletion
+from twinstream.spec.load import loads
+
+HEAD = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\n"
+ONE = HEAD + "order: unordered\nemits: {upsert: {key: [k], settled_by: input}}\n"
+TWO = HEAD + "order: unordered\nemits: {upsert: {key: [k, at.w], settled_by: input}}\n"
+LIVES = (
+    HEAD + "order: {per_key: [k]}\nemits: {retract: {id: k, valid_from: a, valid_to: b, settled_by: input}}\n"
+)
+WINDOWS = HEAD + "order: unordered\nemits: {upsert: {key: [k], settled_by: {watermark: end}}}\n"
+
+
+def read(file: str, *records: bytes | None) -> tuple[Codec, list[Form], list[str | None]]:
+    codec = Codec(loads(file))
+    forms, refused = codec.forms(records)
+    return codec, forms, [one.reason for one in refused]
+
+
+def keys(file: str, *records: bytes | None) -> list[bytes]:
+    """The keys of rows and deletions, all of which are events."""
+    codec, forms, refused = read(file, *records)
+    assert refused == []
+    return [codec.row_key(form[3]) for form in forms]
+
+
+def refusal(file: str, row: bytes | None) -> str:
+    ((reason),) = read(file, row)[2]
+    assert reason is not None
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [(7, b"7"), ("7", b"7"), ("seven", b"seven"), ("seven", b'"seven"'), (7, b'{"k":7}'), (-70, b"-70")],
+)
+def test_a_deletion_of_one_field_has_the_key_of_the_row_that_it_deletes(value: Any, key: bytes) -> None:
+    row, gone = keys(ONE, record({"k": value, "v": 1}), deletion(key))
+    assert row == gone
+
+
+def test_the_key_of_several_fields_is_an_object_with_them() -> None:
+    row = record({"k": 1, "at": {"w": "2026"}, "v": 1})
+    same, other = record({"at": {"w": "2026"}, "k": 1}), record({"at": {"w": "2027"}, "k": 1})
+    found = keys(TWO, row, deletion(same), deletion(other))
+    assert found[0] == found[1] != found[2]
+
+
+def test_keys_of_different_rows_differ() -> None:
+    values = [1, "a", True, None, 1.5, [1], "[1]", "true", "[[1]]", {"k": 1}]
+    found = keys(ONE, *(record({"k": value}) for value in values))
+    assert len(set(found)) == len(values)
+
+
+def test_numbers_of_one_value_are_one_key() -> None:
+    assert len(set(keys(ONE, *(b'{"k":%b}' % text for text in (b"7", b"7.0", b"70e-1"))))) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "reason"),
+    [
+        (ONE, record({"v": 1}), "field `k`, that tells which rows replace each other, is missing"),
+        (ONE, None, "a tombstone (a record without a value) is no event"),
+        (ONE, deletion(b"\xff"), "the key of a deletion is not UTF-8 at byte 0"),
+        (ONE, deletion(b'{"j":1}'), "the key of a deletion has no `k`"),
+        (ONE, deletion(b"{"), "the key of a deletion is not JSON: "),
+        (ONE, deletion(b"1.50"), "may be a text or a number; write it as a JSON object"),
+        (TWO, deletion(b"7"), "the key of a deletion is no JSON object with k, at.w (number)"),
+        (TWO, deletion(b'{"k":1}'), "the key of a deletion has no `at.w`"),
+        (LIVES, record({"k": 1, "a": 1}), "field `b`, that tells which rows replace each other, is missing"),
+        (WINDOWS, record({"k": 1}), "field `end`, that tells when a row is final, holds no time"),
+        (WINDOWS, record({"k": 1, "end": "soon"}), "field `end`, that tells when a row is final, holds no"),
+        (WINDOWS, deletion(b'{"k":1}'), "field `end`, that tells when a row is final, holds no time"),
+    ],
+)
+def test_a_record_of_which_no_key_can_be_told_is_no_event(file: str, row: bytes | None, reason: str) -> None:
+    assert reason in refusal(file, row)
+
+
+def test_a_deletion_equals_no_row_and_every_deletion_of_its_key() -> None:
+    """Also where all of a row is its key."""
+    file = ONE + "equality: {compare_only: [k]}\n"
+    codec, forms, _ = read(file, record({"k": 7, "v": 1}), deletion(b"7"), deletion(b'{"k":"7"}'))
+    row, one, other = (codec.canonical(form[1]) for form in forms)
+    assert row != one == other
+    assert one.startswith(DELETED)
+    assert codec.decode(forms[1][3]) == {"k": 7}
+
+
+def test_an_empty_lifetime_takes_an_event_back() -> None:
+    whole, empty = (record({"k": 1, "a": 5, "b": end}) for end in (9, 5.0))
+    _, forms, _ = read(LIVES, whole, empty)
+    assert [form[1].startswith(DELETED) for form in forms] == [False, True]
+
+
+def test_only_a_record_without_a_value_deletes() -> None:
+    assert row_or_deletion(b"null", b"7") == b"null"
+    assert row_or_deletion(None, b"7") == MARK + b"7"
+    assert row_or_deletion(None, None) is None
+
+
+def test_sides_of_different_formats_delete_alike() -> None:
+    file = ONE.replace("candidate: {topic: c}", "candidate: {topic: c, decode: {format: msgpack}}")
+    codec = Codec(loads(file))
+    ((left,), _), ((right,), _) = (codec.forms([deletion(b"7")], side) for side in Side)
+    assert left[1] == right[1]
+    assert json.dumps(codec.decode(left[3])) == json.dumps(codec.decode(right[3])) == '{"k": 7}'
