@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.streams import record
 from twinstream.core.events import Form, Side
+from twinstream.offline.check import check
+from twinstream.ports import Line
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.deletions import MARK, deletion, row_or_deletion
@@ -117,3 +119,12 @@ def test_sides_of_different_formats_delete_alike() -> None:
     ((left,), _), ((right,), _) = (codec.forms([deletion(b"7")], side) for side in Side)
     assert left[1] == right[1]
     assert json.dumps(codec.decode(left[3])) == json.dumps(codec.decode(right[3])) == '{"k": 7}'
+
+
+def test_a_check_of_fields_is_not_about_deletions() -> None:
+    spec = loads(ONE + "checks: [{id: there, not_null: [v]}]\n")
+    rows = (record({"k": 7, "v": 1}), deletion(b"7"))
+    lines = [Line(side, row, 0, offset, 0, "f", 1, 1) for side in Side for offset, row in enumerate(rows)]
+    answer = check(spec, lines, allow_empty=True)
+    (found,) = answer["checks"]
+    assert (answer["verdict"], found["reference"]["violations"]) == ("EQUIVALENT", 0)
