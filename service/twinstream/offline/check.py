@@ -12,7 +12,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import Side
+from twinstream.core.events import Form, Side
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.explain.coverage import SeenEvents, notes
@@ -33,7 +33,7 @@ from twinstream.offline.range_edges import (
 from twinstream.ports import Line
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.reporting.checks import results
-from twinstream.spec.codec.codec import Codec, UnjudgedRecord
+from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
@@ -88,12 +88,7 @@ class Check:
         place = "within" if self._edges is None else self._edges.note(line)
         if self._edges is not None and place != "within" and not refused:
             self._edges.note_form(line.side, self.comparison.rules.canonical(forms[0][1]))
-        attempts, marks = None, None
-        if self.comparison.retries is not None:
-            attempts, refused = attempts_of((line.headers,), refused)
-        if self.comparison.tells_batches:
-            marks, refused = batches_of((line.headers,), refused)
-        run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, marks, attempts)
+        run, refused = self._marked(line, forms, refused)
         if refused:
             reason = refused[0].reason
             if reason is None:
@@ -111,6 +106,18 @@ class Check:
             self._refuse(line, reason)
         elif place != "beside":
             self._events += 1
+
+    def _marked(
+        self, line: Line, forms: list[Form], refused: list[RefusedRecord]
+    ) -> tuple[Run, list[RefusedRecord]]:
+        """The run of a line, with the marks that the comparison reads."""
+        attempts, marks = None, None
+        if self.comparison.retries is not None:
+            attempts, refused = attempts_of((line.headers,), refused)
+        if self.comparison.tells_batches:
+            marks, refused = batches_of((line.headers,), refused)
+        run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, marks, attempts)
+        return run, refused
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
