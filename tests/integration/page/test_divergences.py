@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from tests.support.server import Served
 from tests.support.statuses import NAME, START, counts, diverged, divergence, later
+from tests.support.waiting import eventually
 from tests.support.webpage import at, part, reordered, row, verdict
 from twinstream.status.common import Sides
 from twinstream.status.comparison import DivergenceReport, Position, Withdrawn
@@ -282,6 +283,25 @@ def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page
     see(page, service, divergence("d", kind="reordered", provisional=True))
     expect(verdict(page)).to_contain_text("reordered, provisional")
     service.publish(divergence("d", kind="missing"))
+    expect(verdict(page)).to_have_text("missing the candidate did not write it")
+
+
+def test_an_answer_that_is_older_than_what_the_stream_told_is_not_shown(service: Served, page: Page) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/divergences/d", lambda route: held.append((route, route.fetch())))
+    service.publish(divergence("d", kind="reordered", provisional=True))
+    page.goto("about:blank")
+    page.goto(at(service, f"{NAME}/d"))
+    eventually(
+        lambda: page.wait_for_timeout(20) or held, what="the service has answered, and the page not heard it"
+    )
+    service.publish(divergence("d", kind="missing"))
+    expect(verdict(page)).to_have_text("missing the candidate did not write it")
+    for route, answer in held:
+        with page.expect_request_finished(lambda request: request.url.endswith("/divergences/d")):
+            route.fulfill(response=answer)
+    service.publish(divergence("e"))
+    expect(page.get_by_role("link", name="Newer")).to_be_visible()
     expect(verdict(page)).to_have_text("missing the candidate did not write it")
 
 

@@ -42,12 +42,16 @@ export class Store {
 
   takeDivergence(report) {
     this.comparison(report.comparison).takeDivergence(report);
-    if (this.single?.id === report.id) Object.assign(this.single, { report, gone: null });
+    this.tellSingle(report.id, { report, gone: null });
   }
 
   withdraw({ comparison, id }) {
     this.comparison(comparison).withdraw(id);
-    if (this.single?.id === id) this.single.gone = WITHDRAWN;
+    this.tellSingle(id, { gone: WITHDRAWN });
+  }
+
+  tellSingle(id, told) {
+    if (this.single?.id === id) Object.assign(this.single, told, { asked: null });
   }
 
   // -- what is fetched ----------------------------------------------------------------------------------------
@@ -121,12 +125,13 @@ export class Store {
   async fetchSingle() {
     const single = this.single;
     if (!single) return;
+    const question = (single.asked = {}); // what the stream tells meanwhile is newer than the answer
     try {
-      single.report = await get(comparisonPath(single.name, `/divergences/${encodeURIComponent(single.id)}`), parseExactly);
-      single.gone = null;
+      const report = await get(comparisonPath(single.name, `/divergences/${encodeURIComponent(single.id)}`), parseExactly);
+      if (single.asked === question) Object.assign(single, { report, gone: null });
     } catch (error) {
       if (error.status !== 404) throw error;
-      single.gone = single.report ? WITHDRAWN : UNKNOWN;
+      if (single.asked === question) single.gone = single.report ? WITHDRAWN : UNKNOWN;
     }
     this.changed();
   }
