@@ -16,6 +16,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
 from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
 from twinstream.core.checks.key_partition import key_hash
 
 pytestmark = whole_product()
@@ -106,8 +107,11 @@ def test_a_record_outside_of_the_partition_of_its_key_fails_the_gate_of_equivale
             producer.produce(name, orjson.dumps({"k": 100, "n": 100}), b"100", partition=partition)
         producer.flush()
         service.answers("fail")
-        os.kill(service.matchers()[0], signal.SIGKILL)
+        killed = service.matchers()[0]
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda: service.matchers() not in ([], [killed]), what="another matcher is started")
         service.shows(matched=101, verdict="EQUIVALENT")
-        service.answers("fail")
-        reason = service.get("/gate")["reason"]
-        assert reason.startswith("The candidate violates the check `keyed`: 1 violation: the record at")
+        found = "The candidate violates the check `keyed`: 1 violation: the record at"
+        eventually(
+            lambda: service.get("/gate")["reason"].startswith(found), what="the gate has the violation again"
+        )
