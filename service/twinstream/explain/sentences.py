@@ -101,6 +101,8 @@ def text_of(
         sentences = [_what(finding, sight), _changed(changes, identity) if sight.sees(finding) else UNSEEN]
     elif finding.kind == "reordered" and finding.witness:
         sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
+    elif finding.kind == "reordered":
+        sentences = [_what(finding, sight)]
     else:
         sentences = [_what(finding, sight), _proof(finding, order, sight), *_input(finding.event)]
     sentences += _replaced(finding)

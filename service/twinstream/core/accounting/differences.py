@@ -18,7 +18,7 @@ from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounting.unpaired import Lookups, Unpaired
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.replays import NotAgreed
-from twinstream.core.diagnosis.findings import Finding, Kind
+from twinstream.core.diagnosis.findings import Finding, Kind, Witness
 from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, ROUTE, TIMESTAMP_MS, Event, Exact, Side
 from twinstream.core.order import Epochs, ordered_class
@@ -280,8 +280,12 @@ class Differences:
         """The one difference that two halves make."""
         one = half.finding
         left, right = other.left or one.left, other.right or one.right
-        kind: Kind = "reordered" if self._rules.equal(one.event, other.event) else "changed"
-        return Finding(kind, left, right, one.witness or other.witness)
+        witnesses = [half.witness for half in (one, other) if half.witness]
+        kind: Kind = "changed"
+        if self._rules.equal(one.event, other.event):
+            kind = "reordered"
+            witnesses = [witness for witness in witnesses if _proves_a_move(witness, left, right)]
+        return Finding(kind, left, right, next(iter(witnesses), ()))
 
     def keys_of(self, finding: Finding) -> Lookups:
         """The keys under which a difference is looked up; empty if it has both halves."""
@@ -330,6 +334,20 @@ class Differences:
             for side, columns in zip(Side, state[name], strict=True):
                 for half in halves_of(side, columns, reader):
                     getattr(self, part).note(side, self.keys_of(half.finding), half)
+
+
+def _proves_a_move(witness: Witness, left: Event | None, right: Event | None) -> bool:
+    """Whether a pair stands behind an event on one side only, as far as offsets tell that.
+
+    The pair that proved a half stands behind it. It may stand behind the other half, too; then it tells
+    nothing of the move from one place to the other.
+    """
+    behind = []
+    for (_, of_pair), event in zip(witness, (left, right), strict=True):
+        if event is None or event[PARTITION] != of_pair[PARTITION]:
+            return True
+        behind.append(of_pair[OFFSET] > event[OFFSET])
+    return behind[0] != behind[1]
 
 
 def _state_of(halves: Unpaired, *, whole: bool) -> list[dict[str, Any]] | None:
