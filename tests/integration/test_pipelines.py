@@ -24,19 +24,18 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from deploy.embedded import jars
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import Process
 from deploy.embedded.spark import submit
 from loadtest.ad_events import ADS, AdEvents, ad_name
 from loadtest.generator import producer
 from loadtest.schedule import Schedule
+from tests.support.spark import SOCKETS
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(600)]
+pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(600)]
 
 PIPELINES = Path(__file__).parents[2] / "deploy" / "pipelines"
 PARTITIONS = 3
@@ -85,31 +84,16 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(session: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The session is that of all tests of a process: Spark has only one, and whoever ends it ends all."""
     folder = tmp_path_factory.mktemp("pipelines")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(PIPELINES))
-        patch.setenv("SPARK_CONF_DIR", str(PIPELINES / "conf"))
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        modules = [importlib.import_module(name) for name in ("ads_job", "reference", "candidate")]
-        builder = SparkSession.builder.master("local[2]")
-        builder = builder.config("spark.jars", ",".join(map(str, jars.ensure(jars.SPARK))))
-        builder.config("spark.local.dir", str(folder)).getOrCreate()
-        spark = modules[0].session("ads-tests")
+        job, reference, candidate = map(importlib.import_module, ("ads_job", "reference", "candidate"))
+        assert job.session("ads-tests").sparkContext is session.sparkContext
         events = new_topic(kafka)
         produce(kafka, events, 0, EVENTS)
-        yield Bench(spark, kafka, events, folder, modules[1], modules[2])
-        end(spark)
-
-
-def end(spark: SparkSession) -> None:
-    """Stop Spark and its JVM, which would otherwise stay in memory until the last test has run."""
-    gateway = spark.sparkContext._gateway
-    spark.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # what the JVM takes as the end of its parent
-    gateway.proc.wait(30)
-    SparkContext._gateway = SparkContext._jvm = None
+        yield Bench(session, kafka, events, folder, reference, candidate)
 
 
 def produce(kafka: Kafka, topic: str, first: int, last: int) -> None:
