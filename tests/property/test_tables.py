@@ -294,17 +294,22 @@ def fall_again(world: World) -> None:
     assert len(world.driver.findings()) == before
 
 
+def check_what_is_found(world: World, steps: list[tuple[Any, ...]]) -> None:
+    """All keys in which the tables differ are found, and none in which nothing was lost; nothing is held."""
+    run(world, steps)
+    assert world.differing() <= world.found() <= world.lost()
+    assert world.driver.comparison.diverged == bool(world.found())
+    fall_again(world)
+    assert [world.driver.held(side) for side in Side] == [[], []]
+
+
 @examples(300)
 @given(losses, skips, st.lists(actions, max_size=60))
 def test_the_input_settles_every_key_and_finds_those_in_which_the_tables_differ(
     loses: list[frozenset[Place]], skipping: tuple[bool, bool], steps: list[tuple[Any, ...]]
 ) -> None:
     world = World(BY_INPUT, Job(), loses, list(skipping))
-    run(world, steps)
-    assert world.differing() <= world.found() <= world.lost()
-    assert world.driver.comparison.diverged == bool(world.found())
-    fall_again(world)
-    assert [world.driver.held(side) for side in Side] == [[], []]
+    check_what_is_found(world, steps)
 
 
 @examples(300)
@@ -313,11 +318,7 @@ def test_whole_tables_of_one_input_are_compared_and_differ_where_they_differ(
     loses: list[frozenset[Place]], steps: list[tuple[Any, ...]]
 ) -> None:
     world = World(COMPLETE, Whole(), loses, [False, False])
-    run(world, steps)
-    assert world.differing() <= world.found() <= world.lost()
-    assert world.driver.comparison.diverged == bool(world.found())
-    fall_again(world)
-    assert [world.driver.held(side) for side in Side] == [[], []]
+    check_what_is_found(world, steps)
 
 
 @examples(300)

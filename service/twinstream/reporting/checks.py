@@ -9,6 +9,7 @@ from twinstream.core.checks.property import Finding
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.explain import holes
+from twinstream.explain.sentences import NAMES
 from twinstream.spec.file.checks import Check
 from twinstream.spec.file.model import Spec
 from twinstream.status.comparison import CheckedSide, CheckStatus, Position, Violation
@@ -38,8 +39,8 @@ def results(
             text=check.text,
             gate=check.gate,
             **{
-                name: _result(comparison, spec, side, sides[side][number], saved)
-                for side, name in zip(Side, ("reference", "candidate"), strict=True)
+                NAMES[side]: _result(comparison, spec, side, sides[side][number], saved)
+                for side in Side
                 if number in sides[side]
             },
         )
