@@ -30,6 +30,7 @@ from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, 
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.decode.deletions import deletion
 from twinstream.spec.load import loads
 
 PARTITIONS, ROWS, HORIZON_MS = 3, 60, 500
@@ -57,11 +58,18 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 class Row(NamedTuple):
+    """A row with the batch that wrote it; without a value it is a deletion."""
+
     partition: int
     offset: int
     timestamp_ms: int
     key: bytes | None
     value: dict[str, Any]
+    batch: int = 0
+
+    @property
+    def record(self) -> bytes | None:
+        return orjson.dumps(self.value) if self.value else deletion(self.key)
 
 
 @dataclass
@@ -194,6 +202,7 @@ class Reader:
 
     def _begun(self) -> Comparison:
         comparison = Comparison(rules_of(self._spec, self._codec))
+        comparison.expect_partitions(SIDE, range(PARTITIONS))
         comparison.checks.expect(SIDE, PARTITIONS)
         return comparison
 
@@ -216,11 +225,12 @@ class Reader:
         partition = self._random.choice(left)
         first = self._read[partition]
         rows = self._topic.rows[partition][first : first + self._random.randint(1, 6)]
-        records = [orjson.dumps(row.value) for row in rows]
+        records = [row.record for row in rows]
         forms, _ = self._codec.forms(records, SIDE)
         facts = self._facts.facts(records, [row.key for row in rows], forms, SIDE)
         columns = ([row.offset for row in rows], [row.timestamp_ms for row in rows])
-        self.comparison.feed(SIDE, Run(forms, partition, *columns, 0.0, facts=facts))
+        marks = [row.batch for row in rows] if self.comparison.tells_batches else None
+        self.comparison.feed(SIDE, Run(forms, partition, *columns, 0.0, marks=marks, facts=facts))
         self._read[partition] += len(rows)
         self.log += rows
 
@@ -263,7 +273,8 @@ class Reader:
         del self.log[saved.log :]
 
     def tally(self, name: str) -> Tally:
-        return self.comparison.checks.of(SIDE)[IDS.index(name)].tally
+        names = [check.id for check in self._spec.all_checks]
+        return self.comparison.checks.of(SIDE)[names.index(name)].tally
 
 
 @given(seeds)
@@ -296,3 +307,136 @@ def test_a_second_row_beyond_what_is_remembered_is_a_doubt_and_never_passed_over
     tally, expected = reader.tally("once"), Expected(topic, reader.log).places["once"]
     assert tally.violations <= len(expected)
     assert tally.violations == len(expected) or tally.doubt is not None
+
+
+# -- rows that replace each other --------------------------------------------------------------------------
+
+UPDATES = """\
+version: 1
+name: test
+reference: {topic: r}
+candidate: {topic: c}
+kinds: {night: {where: {night: true}}, row: {}}
+emits: {upsert: {key: [k], settled_by: barrier, intermediate: {monotone: [v, w], final_after_settled: true}}}
+order: {barrier: night, inner: unordered, copies: per_partition}
+equality: {ignore: [seen]}
+"""
+TABLES = """\
+version: 1
+name: test
+reference: {topic: r}
+candidate: {topic: c}
+emits: {complete: {key: [k], settled_by: input, intermediate: {monotone: [v]}}}
+order: unordered
+"""
+
+
+def key_of(name: str) -> tuple[int, bytes]:
+    """The partition and the Kafka key of a key."""
+    return ord(name) % PARTITIONS, name.encode()
+
+
+class Updates(Topic):
+    """A topic in update mode: rows, deletions, and now and then a barrier in every partition."""
+
+    @classmethod
+    def drawn(cls, random: Random) -> Updates:
+        topic = cls()
+        for _ in range(2 * ROWS):
+            partition, key = key_of(name := random.choice("abcd"))
+            value = {"k": name, "v": random.randrange(3), "w": 1.0, "seen": random.random()}
+            if random.random() < 0.1:
+                topic._append(partition, key, {})
+            elif random.random() < 0.15:
+                for one in range(PARTITIONS):
+                    topic._append(one, None, {"night": True})
+            else:
+                topic._append(partition, key, value)
+        return topic
+
+    def _append(self, partition: int, key: bytes | None, value: dict[str, Any]) -> None:
+        self.rows[partition].append(Row(partition, len(self.rows[partition]), 0, key, value))
+
+
+def smaller(before: list[Row], row: Row) -> bool:
+    """Whether a row is smaller than the last one of its key, behind its last deletion."""
+    own = [one for one in before if one.key == row.key]
+    return bool(row.value and own and own[-1].value and row.value["v"] < own[-1].value["v"])
+
+
+def unsettled(before: list[Row], row: Row) -> bool:
+    """Whether a row changes what the last barrier of its partition has settled of its key."""
+    table: dict[bytes | None, Any] = {}
+    settled: dict[bytes | None, Any] = {}
+    for one in before:
+        if one.key is None:
+            settled |= {key: value for key, value in table.items() if value is not None or key in settled}
+        else:
+            table[one.key] = one.value.get("v")
+    return row.key in settled and settled[row.key] != row.value.get("v")
+
+
+def never(_before: list[Row], _row: Row) -> bool:
+    """Whether a row has a smaller `w`: they are all the same."""
+    return False
+
+
+@given(seeds)
+@examples(100)
+def test_intermediate_rows_that_get_smaller_and_changes_of_settled_keys_are_found(seed: int) -> None:
+    random = Random(seed)
+    topic = Updates.drawn(random)
+    reader = Reader(UPDATES, topic, random)
+    reader.run()
+    names = {
+        "monotone.v": smaller,
+        "monotone.w": never,
+        "final_after_settled": unsettled,
+    }
+    rows = [row for row in reader.log if row.key is not None]
+    for name, violates in names.items():
+        tally = reader.tally(f"intermediate.{name}")
+        expected = [
+            (row.partition, row.offset)
+            for row in rows
+            if violates(topic.rows[row.partition][: row.offset], row)
+        ]
+        assert (tally.violations, tally.doubt, tally.rows) == (len(expected), None, len(rows))
+        assert [(one.partition, one.offset) for one in tally.first] == expected[:FIRST_KEPT]
+
+
+class WholeTables(Topic):
+    """A topic in complete mode, whose last batch is now and then written again."""
+
+    @classmethod
+    def drawn(cls, random: Random) -> WholeTables:
+        topic, batch = cls(), 0
+        while sum(map(len, topic.rows)) < ROWS:
+            table = {name: random.randrange(4) for name in "abcd" if random.random() < 0.7}
+            for _ in range(random.choice((1, 1, 1, 2))):
+                for name, value in table.items():
+                    partition, key = key_of(name)
+                    place = (partition, len(topic.rows[partition]), 0, key)
+                    topic.rows[partition].append(Row(*place, {"k": name, "v": value}, batch))
+            batch += 1
+        return topic
+
+
+@given(seeds)
+@examples(50)
+def test_tables_in_which_a_key_gets_smaller_from_one_to_the_next_are_found(seed: int) -> None:
+    random = Random(seed)
+    topic = WholeTables.drawn(random)
+    reader = Reader(TABLES, topic, random)
+    reader.run()
+    table = {(row.batch, row.key): row.value["v"] for rows in topic.rows for row in rows}
+    expected = []
+    seen = set()
+    for row in reader.log:
+        before = table.get((row.batch - 1, row.key))
+        if (row.batch, row.key) not in seen and before is not None and row.value["v"] < before:
+            expected.append((row.partition, row.offset))
+        seen.add((row.batch, row.key))
+    tally = reader.tally("intermediate.monotone.v")
+    assert (tally.violations, tally.doubt, tally.rows) == (len(expected), None, len(reader.log))
+    assert [(one.partition, one.offset) for one in tally.first] == expected[:FIRST_KEPT]

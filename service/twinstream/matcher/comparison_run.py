@@ -77,7 +77,7 @@ class ComparisonRun:
         cut = cut_of(spec, codec)
         self._mask = mask
         seen, budget = SeenEvents(spec, codec, mask), spec.undecodable.budget
-        facts = FactReader(spec, codec) if spec.checks else None
+        facts = FactReader(spec, codec) if spec.all_checks else None
         self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, facts)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Backpressure(spec.limits, self.comparison, self.intake, source.ends)

@@ -66,7 +66,7 @@ class Check:
         self._undecodable = 0
         self._events = 0
         self._sorted = Sorted()
-        self._facts = FactReader(spec, self._codec) if spec.checks else None
+        self._facts = FactReader(spec, self._codec) if spec.all_checks else None
 
     def feed(self, line: Line) -> None:
         """Take one line."""
@@ -164,7 +164,7 @@ class Check:
             "spec_digest": digest(self._spec),
             "coverage": self._coverage(),
         }
-        if self._spec.checks:
+        if self._spec.all_checks:
             found_there = results(comparison, self._spec, None)
             answer["checks"] = [one.model_dump(mode="json") for one in found_there]
         if self._edges is not None:

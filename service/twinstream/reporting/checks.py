@@ -44,7 +44,7 @@ def results(
                 if number in sides[side]
             },
         )
-        for number, check in enumerate(spec.checks)
+        for number, check in enumerate(spec.all_checks)
     ]
 
 
@@ -55,7 +55,7 @@ def _result(
     watched: Watched,
     saved: frozenset[tuple[Side, int]] | None,
 ) -> CheckedSide:
-    check, tally = spec.checks[watched.number], watched.tally
+    check, tally = spec.all_checks[watched.number], watched.tally
     if saved is None and check.hears:
         return CheckedSide(state="not_checked", reason=NO_RECORDS)
     first = [
@@ -76,7 +76,7 @@ def _doubt(comparison: Comparison, spec: Spec, side: Side, watched: Watched) -> 
     if (hole := next(comparison.checks.holes(side), None)) is not None:
         return f"input was not checked: {holes.told(hole, spec)}"
     if tally.doubt is not None:
-        at = _position(spec, spec.checks[watched.number], side, tally.doubt)
+        at = _position(spec, spec.all_checks[watched.number], side, tally.doubt)
         return f"the record at {at.topic} {at.partition}:{at.offset} {tally.doubt.text}"
     if tally.violations:
         return UNSAVED

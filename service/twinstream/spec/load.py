@@ -78,17 +78,24 @@ def digest(spec: Spec) -> str:
         del meaning["overdue"][key]
     if not spec.tells_copies or spec.limits.duplicate_horizon == DUPLICATE_HORIZON:
         del meaning["limits"]["duplicate_horizon"]
-    for key in ("control", "co_partitioned", "maps", "keep", "checks"):  # came later than the first digests
-        if meaning[key] == Spec.model_fields[key].default:
-            del meaning[key]
-    for equality in (meaning["equality"], *meaning["equality"]["per_kind"].values()):
-        if not equality["any_of"]:  # came later, too
-            del equality["any_of"]
+    _drop_later_keys(spec, meaning)
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             content = file_bytes(place["decode"]["schema_file"])
             place["decode"]["schema_file"] = blake2b(content, digest_size=8).hexdigest()
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _drop_later_keys(spec: Spec, meaning: dict[str, Any]) -> None:
+    """Drop the keys that came later than the first digests, where they say nothing."""
+    for key in ("control", "co_partitioned", "maps", "keep", "checks"):
+        if meaning[key] == Spec.model_fields[key].default:
+            del meaning[key]
+    for equality in (meaning["equality"], *meaning["equality"]["per_kind"].values()):
+        if not equality["any_of"]:
+            del equality["any_of"]
+    if spec.folding is not None and spec.folding.intermediate is None:
+        meaning["emits"][spec.folding.name].pop("intermediate", None)
 
 
 _OF_A_CLOCK = {"field", "window_end", "unit", "max_jump", "idle_after"}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import orjson
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.support.saying import TOPICS, VERSIONS, control_record
-from tests.support.workers import Bench
+from tests.support.workers import Bench, board_of
+from twinstream.adapters.metrics.exposition import StatusCollector
 from twinstream.core.events import Side
 from twinstream.spec.decode.deletions import deletion
+from twinstream.spec.load import loads
 
 LEFT, RIGHT = Side
 SPEC = (
@@ -218,3 +221,57 @@ def test_whole_tables_are_compared_when_both_versions_have_consumed_the_same_inp
         table(side, 2, 30, {"a": 2, "b": 1 + side})
     assert bench.settled(worker).verdict == "DIVERGED"
     assert [one.kind for one in bench.reports().values()] == ["changed"]
+
+
+# -- what is asked of intermediate rows --------------------------------------------------------------------
+
+
+def test_a_row_that_takes_back_what_was_shown_fails_the_gate_and_changes_no_verdict() -> None:
+    bench = Pipelines(
+        spec=SPEC.replace("settled_by: input", "settled_by: input, intermediate: {monotone: [v]}")
+    )
+    for value in (1, 3):
+        bench.row(RIGHT, "a", value)
+    worker = bench.restarted()
+    bench.row(RIGHT, "a", 2)
+    bench.row(LEFT, "a", 2)
+    for side in Side:
+        bench.finish(side, 10)
+    status = bench.settled(worker)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 1)
+    board = board_of(loads(bench.spec), bench.clock)
+    board.accept(status)
+    view, registry = board.view("test"), CollectorRegistry()
+    assert (view.gate.answer, view.gate.violations) == ("fail", 1)
+    assert view.gate.reason == (
+        "The candidate violates the check `intermediate.monotone.v`: 1 violation: the record at "
+        "test.candidate 0:2 has a smaller `v` than that at offset 1 of partition 0."
+    )
+    registry.register(StatusCollector(lambda: [view], bench.clock.now))
+    labels = {"comparison": "test", "check": "intermediate.monotone.v", "side": "candidate"}
+    assert registry.get_sample_value("twinstream_check_violations_total", labels) == 1
+
+
+def test_rows_and_deletions_of_windows_that_a_watermark_settled_are_found_on_each_side() -> None:
+    asked = "settled_by: {watermark: end}, intermediate: {final_after_settled: true, gate: undecided}"
+    bench = Windowed(spec=WINDOWS.replace("settled_by: {watermark: end}", asked))
+    for side in Side:
+        bench.window(side, "a", 10, 1)
+        bench.reach(side, 15)
+    (check,) = bench.settled().checks
+    assert (check.id, check.property) == ("intermediate.final_after_settled", "final_after_settled")
+    assert check.candidate is not None
+    assert (check.candidate.state, check.candidate.checked) == ("holds", 1)
+    worker = bench.restarted()
+    for side in Side:
+        bench.window(side, "a", 10, 2)
+        bench.source.append(side, 0, deletion(b'{"k":"a","end":10}'), 0)
+        bench.reach(side, 20)
+    status = bench.settled(worker)
+    assert status.verdict == "EQUIVALENT", "both versions wrote it"
+    for found in (status.checks[0].reference, status.checks[0].candidate):
+        assert found is not None
+        assert [(one.position.offset, one.problem) for one in found.first] == [
+            (1, "is of a window that was closed"),
+            (2, "is of a window that was closed"),
+        ]

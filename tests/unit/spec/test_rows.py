@@ -128,3 +128,47 @@ def test_a_check_of_fields_is_not_about_deletions() -> None:
     answer = check(spec, lines, allow_empty=True)
     (found,) = answer["checks"]
     assert (answer["verdict"], found["reference"]["violations"]) == ("EQUIVALENT", 0)
+
+
+ASKED = """\
+kinds: {night: {where: {k: night}}, row: {}}
+order: {barrier: night, inner: unordered}
+emits: {upsert: {key: [k], settled_by: barrier, intermediate: {monotone: [n.v], final_after_settled: true}}}
+equality: {ignore: [seen]}
+"""
+
+
+def asked(*rows: bytes | None) -> dict[str, tuple[str, list[int]]]:
+    """What the checks of `intermediate` say of these rows, if both versions write them: state and offsets."""
+    head = "version: 1\nname: rows\nreference: {topic: r}\ncandidate: {topic: c}\n"
+    lines = [Line(side, row, 0, offset, 0, "f", 1, 1) for side in Side for offset, row in enumerate(rows)]
+    answer = check(loads(head + ASKED), lines)
+    assert answer["verdict"] == "EQUIVALENT"
+    told = {one["id"].removeprefix("intermediate."): one["candidate"] for one in answer["checks"]}
+    return {
+        name: (one["state"], [first["position"]["offset"] for first in one["first"]])
+        for name, one in told.items()
+    }
+
+
+def row(key: str | int, value: Any, **more: Any) -> bytes:
+    return record({"k": key, "n": {"v": value}, **more})
+
+
+NIGHT = record({"k": "night"})
+
+
+def test_what_is_asked_of_intermediate_rows_is_a_check_of_each_side() -> None:
+    smaller, later = row("a", 1), row("b", 6)
+    found = asked(row("a", 2), smaller, row("a", 2), row("b", 5), NIGHT, row("a", 2, seen=7), later)
+    assert found == {"monotone.n.v": ("violated", [1]), "final_after_settled": ("violated", [6])}
+
+
+def test_a_deletion_ends_the_rows_of_its_key_however_the_key_is_written() -> None:
+    gone = (row("7", 5), deletion(b"7"), row(7, 3), row("7", 4), NIGHT)
+    assert asked(*gone) == {"monotone.n.v": ("holds", []), "final_after_settled": ("holds", [])}
+    assert asked(*gone, deletion(b'{"k":"7"}'))["final_after_settled"] == ("violated", [5])
+
+
+def test_an_intermediate_row_without_a_number_leaves_it_undecided() -> None:
+    assert asked(row("a", 2), row("a", None), row("a", 3), NIGHT)["monotone.n.v"] == ("undecided", [])

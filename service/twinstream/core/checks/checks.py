@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.checks import memory
-from twinstream.core.checks.property import Declared, Finding, Lacking, Property, Row
+from twinstream.core.checks.property import BARRIER, Declared, Finding, Lacking, Property, Row
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 
@@ -113,14 +113,15 @@ class Checks:
         if run.facts is None:
             return
         certain_at = None if self._tainted(side) else moment
+        marks = run.marks or [None] * len(run.facts)
         for watched in self._sides[side]:
             tally, judge = watched.tally, watched.judge
             for place, facts in enumerate(run.facts):
                 fact = facts[watched.number]
                 if fact is None:
                     continue
-                tally.rows += 1
-                row = Row(run.partition, run.offsets[place], run.timestamps_ms[place], fact)
+                tally.rows += fact is not BARRIER
+                row = Row(run.partition, run.offsets[place], run.timestamps_ms[place], fact, marks[place])
                 finding = _lacking(row) if isinstance(fact, Lacking) else judge.take(row)
                 if finding is not None:
                     tally.note(finding, certain_at)

@@ -17,19 +17,23 @@ Rules of this room:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 
+BARRIER: Final = object()
+"""The fact of a barrier, for a property that it matters to; it is no row of its own."""
+
 
 class Row(NamedTuple):
-    """One row as a property sees it; `fact` is what the property reads of it."""
+    """One row as a property sees it; `fact` is what the property reads of it, `mark` that of its event."""
 
     partition: int
     offset: int
     timestamp_ms: int
     fact: Any
+    mark: Any = None
 
 
 class Lacking(NamedTuple):

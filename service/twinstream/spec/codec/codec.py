@@ -247,6 +247,11 @@ class Codec:
         key = self._row_keys.pop(record, None)
         return self._rows.key(self._records.decode(record)) if key is None else key
 
+    def key_of_row(self, value: Any) -> bytes:
+        """The same of a row that is decoded already."""
+        assert self._rows is not None, "only such rows have keys"
+        return self._rows.key(value)
+
     def _kind(self, value: Any) -> str | None:
         """The kind of a value: a deletion is of the one kind whose rows can be deleted."""
         return self._row_kind if isinstance(value, Deletion) else self._kinds(value)

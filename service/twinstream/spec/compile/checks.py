@@ -9,18 +9,20 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from twinstream.core.checks.ascending import Ascending
+from twinstream.core.checks.ascending import Ascending, AscendingInTables
 from twinstream.core.checks.closed_windows import ClosedWindows
 from twinstream.core.checks.key_partition import KeyPartition, key_hash
 from twinstream.core.checks.once import Once
-from twinstream.core.checks.property import Declared, EachRow, Lacking, Property
+from twinstream.core.checks.property import BARRIER, Declared, EachRow, Lacking, Property
+from twinstream.core.checks.settled_keys import GONE, SettledKeys
 from twinstream.core.checks.watermark import NeverBack
-from twinstream.core.events import Form, Side
+from twinstream.core.events import CONTENT, KIND, Form, Side
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
-from twinstream.spec.file.checks import Check, Windows
+from twinstream.spec.file.checks import Check, Settled, Windows
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, read
 
@@ -28,28 +30,37 @@ SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Fact = Callable[[Any, bytes | None], Any]
-"""What a check reads of the value and the key of a record."""
+Fact = Callable[[Any, bytes | None, Form], Any]
+"""What a check reads of the value, the key and the form of a record."""
+Facts = Sequence[Fact | None]
 
 
 def checks_of(spec: Spec) -> tuple[Declared, ...]:
     """The checks of a spec for the core."""
     return tuple(
-        Declared(tuple(SIDES[name] for name in check.sides), partial(_property, check))
-        for check in spec.checks
+        Declared(tuple(SIDES[name] for name in check.sides), partial(_property, spec, check))
+        for check in spec.all_checks
     )
 
 
-def _property(check: Check) -> Property:
+def _property(spec: Spec, check: Check) -> Property:
     if check.once is not None:
         return Once((check.horizon or timedelta(0)) // timedelta(milliseconds=1), check.keys)
     if check.ascending is not None:
-        return Ascending(check.ascending, check.keys)
+        tables = spec.folding is not None and spec.folding.tells_batches and _is_by_row(spec, check)
+        return (AscendingInTables if tables else Ascending)(check.ascending, check.keys)
     if check.key_partition is not None:
         return KeyPartition(check.partitions, check.keys)
     if check.closed_windows is not None:
         return ClosedWindows()
+    if isinstance(check, Settled):
+        return SettledKeys(check.keys)
     return EachRow() if check.watermark is None else NeverBack()
+
+
+def _is_by_row(spec: Spec, check: Check) -> bool:
+    """Whether `ascending` is about the keys of rows that replace each other, which a deletion ends."""
+    return spec.folding is not None and sorted(check.per) == sorted(spec.folding.key)
 
 
 class FactReader:
@@ -57,11 +68,18 @@ class FactReader:
 
     def __init__(self, spec: Spec, codec: Codec) -> None:
         self._codec = codec
-        self._readers = {
-            (side, kind): [_reader(spec, codec, check, side, kind) for check in spec.checks]
-            for side in Side
-            for kind in spec.compared_kinds
-        }
+        self._readers: dict[tuple[Side, str], Facts] = {}
+        self._of_deletions: dict[tuple[Side, str], Facts] = {}
+        for side in Side:
+            for kind in spec.compared_kinds:
+                about = [_is_about(spec, check, side, kind) for check in spec.all_checks]
+                pairs = list(zip(spec.all_checks, about, strict=True))
+                self._readers[side, kind] = [
+                    _reader(spec, codec, check, kind) if yes else None for check, yes in pairs
+                ]
+                self._of_deletions[side, kind] = [
+                    _reader_of_deletions(spec, codec, check) if yes else None for check, yes in pairs
+                ]
 
     def facts(
         self,
@@ -82,36 +100,70 @@ class FactReader:
                 continue
             value = self._codec.decode(self._codec.held(record, side))
             key = None if keys is None else keys[place]
-            readers = self._readers[side, form[2]]
-            if isinstance(value, Deletion):
-                found.append([None] * len(readers))  # It has the fields of its key alone.
-                continue
-            found.append([None if reader is None else reader(value, key) for reader in readers])
+            readers = self._of_deletions if isinstance(value, Deletion) else self._readers
+            found.append(
+                [None if read is None else read(value, key, form) for read in readers[side, form[KIND]]]
+            )
         return found
 
 
-def _reader(spec: Spec, codec: Codec, check: Check, side: Side, kind: str) -> Fact | None:
-    """How a check reads an event of a kind of a side; None if it is not about it."""
-    if check.watermark is not None or (check.kinds is not None and kind not in check.kinds):
-        return None
-    if ("reference", "candidate")[side] not in check.sides:
-        return None
+def _is_about(spec: Spec, check: Check, side: Side, kind: str) -> bool:
+    """Whether a check is about events of a kind of a side; barriers settle what `Settled` is about."""
+    if check.watermark is not None or ("reference", "candidate")[side] not in check.sides:
+        return False
+    barrier = isinstance(check, Settled) and check.closed_windows is None and kind not in spec.row_kinds
+    return barrier or check.kinds is None or kind in check.kinds
+
+
+def _reader(spec: Spec, codec: Codec, check: Check, kind: str) -> Fact:
+    """How a check reads an event of a kind that it is about."""
     nulls = spec.equality_of(kind).absent_is_null
     if check.once is not None:
         return _of_value(_digest(spec, codec, check.once, nulls=nulls))
     if check.ascending is not None:
-        return _of_value(_ordered(spec, check.ascending, _digest(spec, codec, check.per, nulls=nulls)))
+        by_row = _is_by_row(spec, check)
+        digest = _row_digest(codec) if by_row else _digest(spec, codec, check.per, nulls=nulls)
+        return _of_value(_ordered(spec, check.ascending, digest))
     if check.key_partition is not None:
         return _placed(_digest(spec, codec, check.key_partition, nulls=nulls))
     if check.closed_windows is not None:
         return _of_value(_window_end(spec, check.closed_windows.end, UNITS[check.closed_windows.unit]))
     if check.windows is not None:
         return _of_value(_window(spec, check.windows))
+    if isinstance(check, Settled):
+        return _row(codec) if kind in spec.row_kinds else lambda _value, _key, _form: BARRIER
     return _of_value(_columns(spec, check))
 
 
+def _reader_of_deletions(spec: Spec, codec: Codec, check: Check) -> Fact | None:
+    """How a check reads a deletion, which has the fields of its key alone; None if it is not about any."""
+    if check.ascending is not None and _is_by_row(spec, check):
+        digest = _row_digest(codec)
+        return lambda value, _key, _form: (digest(value), None)
+    if isinstance(check, Settled):
+        return _reader(spec, codec, check, spec.row_kinds[0])
+    return None
+
+
+def _row_digest(codec: Codec) -> Callable[[Any], bytes]:
+    """The digest of the key of a row, where rows replace each other."""
+    return lambda value: codec.digest(codec.key_of_row(value))
+
+
+def _row(codec: Codec) -> Fact:
+    """The digests of the key of a row, and of what is compared of it."""
+    digest = _row_digest(codec)
+
+    def row(value: Any, _key: bytes | None, form: Form) -> tuple[bytes, bytes]:
+        content = form[CONTENT]
+        is_gone = content.startswith(DELETED)
+        return digest(value), GONE if is_gone else codec.digest(codec.canonical(content))
+
+    return row
+
+
 def _of_value(of: Callable[[Any], Any]) -> Fact:
-    return lambda value, _key: of(value)
+    return lambda value, _key, _form: of(value)
 
 
 def _digest(
@@ -149,7 +201,7 @@ def _ordered(spec: Spec, field: str, digest: Callable[[Any], bytes | Lacking | N
 
 
 def _placed(digest: Callable[[Any], bytes | Lacking | None]) -> Fact:
-    def placed(value: Any, key: bytes | None) -> Any:
+    def placed(value: Any, key: bytes | None, _form: Form) -> Any:
         found = digest(value)
         return found if isinstance(found, Lacking) else (None if key is None else key_hash(key), found)
 

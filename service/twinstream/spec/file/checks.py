@@ -38,6 +38,10 @@ MORE = ("horizon", "keys", "per", "partitions")
 """Keys that belong to some properties only."""
 TypeName = Literal["integer", "number", "text", "boolean", "list", "object", "bytes"]
 Unit = Literal["s", "ms", "us"]
+CheckGate = Literal["fail", "undecided", "ignore"]
+Keys = Annotated[int, Field(ge=1, le=5_000_000), NO_FLAG]
+KEYS = 100_000
+"""How many keys a check remembers unless the file says it, about 200 bytes each."""
 
 
 class ClosedWindows(Strict):
@@ -82,7 +86,7 @@ class Check(Strict):
     """Which version it looks at."""
     kinds: Annotated[list[KindName], Field(min_length=1)] | None = None
     """The kinds of events that it is about; without it all that are compared."""
-    gate: Literal["fail", "undecided", "ignore"] = "fail"
+    gate: CheckGate = "fail"
     """What the gate is if the candidate violates it. If only the reference does, it is undecided."""
     closed_windows: ClosedWindows | None = None
     """No row for a window that was closed, by the control records of the version."""
@@ -101,7 +105,7 @@ class Check(Strict):
     """The field that never gets smaller, from row to row of a key."""
     per: list[FieldPath] = []
     """`ascending`: the fields of the key; without it all rows of a partition are in order."""
-    keys: Annotated[int, Field(ge=1, le=5_000_000), NO_FLAG] = 100_000
+    keys: Keys = KEYS
     """`once`, `key_partition`, `ascending`: how many keys are remembered, the latest ones."""
     not_null: Annotated[list[FieldPath], Field(min_length=1)] | None = None
     """Fields that are there and not null."""
@@ -180,6 +184,25 @@ class Check(Strict):
             return "a watermark that never goes back"
         wanted = [*(f"`{field}` not null" for field in self.not_null or ())]
         return ", ".join([*wanted, *(f"`{field}` {what}" for field, what in (self.types or {}).items())])
+
+
+class Settled(Check):
+    """No change of a key that was settled: what `final_after_settled` of `emits` asks for.
+
+    `closed_windows` is given where the watermark settles keys; else barriers do. No entry of a file is one.
+    """
+
+    @property
+    def what(self) -> str:
+        """The name of the property."""
+        return "final_after_settled"
+
+    @property
+    def text(self) -> str:
+        """The property in words, for people."""
+        if self.closed_windows is not None:
+            return super().text
+        return "no other value for a key that was settled by a barrier"
 
 
 def _windows_text(windows: Windows) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from twinstream.spec.file.checks import KEYS, Check, CheckGate, ClosedWindows, Keys, Settled, Unit
 from twinstream.spec.file.orders import TAG
-from twinstream.spec.file.values import FieldPath, Strict, given, problem
+from twinstream.spec.file.values import FieldPath, Flag, Strict, given, problem
 
 Fields = Annotated[list[FieldPath], Field(min_length=1)]
 
@@ -35,32 +37,42 @@ SettledBy = Annotated[
     Annotated[Literal["input", "barrier"], Tag(TAG + "name")] | Annotated[Watermark, Tag(TAG + "mapping")],
     Discriminator(_form),
 ]
+_Settled = Annotated[SettledBy, BeforeValidator(_settled_by, json_schema_input_type=SettledBy)]
 
 
-class _Folded(Strict):
-    settled_by: Annotated[SettledBy, BeforeValidator(_settled_by, json_schema_input_type=SettledBy)]
-    """What tells that a row is the last one of its key: the `input` that both sides have consumed, the
-    `watermark` and a field, or a `barrier` of the order."""
+class Intermediate(Strict):
+    """What rows before the last one of a key, and behind it, must be like in each topic by itself."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_intermediate(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "intermediate" in data:
-            raise problem(
-                "is not built: what rows said before the last one of their key is not compared; leave it out",
-                "intermediate",
-            )
-        return data
+    monotone: Annotated[list[FieldPath], Field(min_length=1)] | None = None
+    """Fields that never get smaller from row to row of a key, until the key is deleted."""
+    final_after_settled: Flag = False
+    """Whether a row for a key that the `watermark` or a `barrier` has settled is a violation: for a barrier
+    one with another value, for the watermark any."""
+    gate: CheckGate = "fail"
+    """What the gate is if the candidate violates it. If only the reference does, it is undecided."""
+    keys: Keys = KEYS
+    """How many keys are remembered, the latest ones."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Intermediate:
+        if self.monotone is None and not self.final_after_settled:
+            raise ValueError("asks for nothing; write `monotone: [FIELD, …]` or `final_after_settled: true`")
+        return self
 
 
-class Upsert(_Folded):
+class Upsert(Strict):
     """A row replaces the row of its key, and a record without a value deletes it."""
 
     key: Fields
     """The fields that name the thing a row is about."""
+    settled_by: _Settled
+    """What tells that a row is the last one of its key: the `input` that both sides have consumed, the
+    `watermark` and a field, or a `barrier` of the order."""
+    intermediate: Intermediate | None = None
+    """What is asked of the rows that are not the last one of their key; without it nothing."""
 
 
-class Retract(_Folded):
+class Retract(Strict):
     """A row gives the lifetime of an event; a later row of its id changes it. An empty one takes it back."""
 
     id: FieldPath
@@ -69,6 +81,19 @@ class Retract(_Folded):
     """The field with the beginning of its lifetime."""
     valid_to: FieldPath
     """The field with the end of its lifetime; if it equals the beginning, the event is taken back."""
+    settled_by: _Settled
+    """What tells that a row is the last one of its id, as for `upsert`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_intermediate(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "intermediate" in data:
+            raise problem(
+                "belongs to `upsert` and `complete`: a row of `retract` changes a lifetime, and any later "
+                "one may take it back; leave it out",
+                "intermediate",
+            )
+        return data
 
 
 class Complete(Strict):
@@ -78,6 +103,8 @@ class Complete(Strict):
     """The fields that name the thing a row is about."""
     settled_by: Literal["input"]
     """Tables of both sides are compared when both versions have consumed the same `input`."""
+    intermediate: Intermediate | None = None
+    """What is asked of the tables before the last one; without it nothing."""
 
 
 class Folding(Strict):
@@ -117,6 +144,11 @@ class Folding(Strict):
         return [self.form.id] if isinstance(self.form, Retract) else self.form.key
 
     @property
+    def intermediate(self) -> Intermediate | None:
+        """What is asked of the rows that are not the last one of their key."""
+        return None if isinstance(self.form, Retract) else self.form.intermediate
+
+    @property
     def window_end(self) -> str | None:
         """The field with the end of a row's window, where the watermark settles rows."""
         settled_by = self.form.settled_by
@@ -127,6 +159,20 @@ class Folding(Strict):
         """What settles rows, by name."""
         settled_by = self.form.settled_by
         return "watermark" if isinstance(settled_by, Watermark) else settled_by
+
+    def checks(self, kinds: Sequence[str], unit: Unit) -> Iterator[Check]:
+        """What `intermediate` asks of rows of these kinds, as checks; `unit` is that of `window_end`."""
+        asked = self.intermediate
+        if asked is None:
+            return
+        same: dict[str, Any] = {"kinds": list(kinds), "gate": asked.gate, "keys": asked.keys}
+        for field in asked.monotone or ():
+            name = f"intermediate.monotone.{field}"
+            yield Check.model_construct(id=name, ascending=field, per=self.key, **same)
+        if asked.final_after_settled:
+            closed = None if self.window_end is None else ClosedWindows(end=self.window_end, unit=unit)
+            name = "intermediate.final_after_settled"
+            yield Settled.model_construct(id=name, closed_windows=closed, **same)
 
 
 _FORMS = "{upsert: {key: [FIELD, …], settled_by: input}}"

@@ -296,9 +296,16 @@ class Spec(Strict):
         return self.control if self.reads_marks or self.hears_checks else None
 
     @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """The declared checks, then those that `emits` asks for."""
+        if self.folding is None:
+            return tuple(self.checks)
+        return (*self.checks, *self.folding.checks(self.row_kinds, self.overdue.unit))
+
+    @property
     def hears_checks(self) -> bool:
         """Whether a check needs control records."""
-        return any(check.hears for check in self.checks)
+        return any(check.hears for check in self.all_checks)
 
     @property
     def reads_keys(self) -> bool:

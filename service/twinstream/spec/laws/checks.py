@@ -14,7 +14,7 @@ from twinstream.spec.file.values import Breach, Location, nearest
 
 def check_laws(spec: Spec) -> Iterator[Breach]:
     """The breaches in the order of the file."""
-    seen: set[str] = set()
+    seen = {check.id for check in spec.all_checks[len(spec.checks) :]}
     for n, check in enumerate(spec.checks):
         at: Location = ("checks", n)
         if check.id in seen:

@@ -22,6 +22,8 @@ def emits_laws(spec: Spec) -> Iterator[Breach]:
     yield from _order(spec, folding)
     yield from _rows(spec, folding)
     yield from _clock(spec, folding)
+    yield from _intermediate(spec, folding)
+    yield from _once(spec, folding)
     for at, what in _unfit(spec, folding):
         yield Breach(at, f"with `emits` {what}")
 
@@ -86,6 +88,45 @@ def _clock(spec: Spec, folding: Folding) -> Iterator[Breach]:
             f"{folding.settled_by}; leave it out"
         )
         yield Breach(("overdue", "window_end"), problem)
+
+
+def _intermediate(spec: Spec, folding: Folding) -> Iterator[Breach]:
+    """What is asked of intermediate rows can be told of them."""
+    asked, at = folding.intermediate, ("emits", folding.name, "intermediate")
+    if asked is None:
+        return
+    for n, field in enumerate(asked.monotone or ()):
+        if field in folding.key:
+            problem = f"`{field}` is a field of the key, and the same in all rows of a key; leave it out"
+            yield Breach((*at, "monotone", n), problem)
+    if asked.final_after_settled:
+        for problem in _final(spec, folding):
+            yield Breach((*at, "final_after_settled"), problem)
+
+
+def _final(spec: Spec, folding: Folding) -> Iterator[str]:
+    """Why nothing tells that a row comes after its key was settled for good."""
+    if folding.name == "complete":
+        yield "a table is whole again with each batch, and no key of it is settled for good; leave this out"
+    elif folding.settled_by == "input":
+        yield (
+            "the `input` settles what a key is after so much input, and more input may change it; settle it "
+            "by `watermark` or `barrier`, or leave this out"
+        )
+    if folding.settled_by == "watermark" and spec.control is None:
+        yield "needs `control`, the topic on which both versions report their watermarks"
+    if folding.settled_by == "barrier" and any(equality.tolerance for _, equality in spec.equalities):
+        yield "what was settled is remembered as digests, which show no closeness; write `quantum`"
+
+
+def _once(spec: Spec, folding: Folding) -> Iterator[Breach]:
+    """A second row of a key is what update mode is about."""
+    problem = "with `emits` a key has a row for each of its changes; leave `once` out"
+    if folding.name == "upsert" and folding.settled_by != "input":
+        problem += ", or write `emits.upsert.intermediate: {final_after_settled: true}`"
+    for n, check in enumerate(spec.checks):
+        if check.once is not None:
+            yield Breach(("checks", n, "once"), problem)
 
 
 def _unfit(spec: Spec, folding: Folding) -> Iterator[tuple[Location, str]]:

@@ -143,6 +143,10 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
     for n, known in enumerate(spec.known_differences):
         at = ("known_differences", n, "when")
         fields |= {(*at, "where"): list(known.when.where), (*at, "fields"): known.when.fields}
+    if spec.folding is not None and spec.folding.intermediate is not None:
+        fields["emits", spec.folding.name, "intermediate", "monotone"] = (
+            spec.folding.intermediate.monotone or []
+        )
     return fields
 
 

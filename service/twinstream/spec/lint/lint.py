@@ -119,7 +119,7 @@ def lint(spec: Spec, today: date) -> LintReport:
         costs=tuple(costs(spec)),
         division=division(spec),
         warnings=tuple(cautions(spec, today)),
-        checks=tuple(Note(check.id, f"{check.text}; {_effect(check)}") for check in spec.checks),
+        checks=tuple(Note(check.id, f"{check.text}; {_effect(check)}") for check in spec.all_checks),
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from twinstream.core.checks import closed_windows
-from twinstream.core.checks.ascending import Ascending
+from twinstream.core.checks.ascending import Ascending, AscendingInTables
 from twinstream.core.checks.closed_windows import SILENCE_MS, ClosedWindows
 from twinstream.core.checks.key_partition import KeyPartition, key_hash
 from twinstream.core.checks.once import Once
-from twinstream.core.checks.property import Finding, Property, Row
+from twinstream.core.checks.property import BARRIER, Finding, Property, Row
+from twinstream.core.checks.settled_keys import GONE, SettledKeys
 from twinstream.core.checks.watermark import NOTHING_HEARD, NeverBack
 from twinstream.core.clocks.input import Finished
 
@@ -99,6 +100,62 @@ def test_what_has_no_order_is_a_doubt(fact: Any, partition: int, text: str) -> N
     (finding,) = taken(judge, fact, partition=partition, first=1)
     assert finding.doubt
     assert finding.text == f"and that at offset 0 of partition 0 {text}"
+
+
+def test_behind_a_deletion_the_rows_of_a_key_begin_anew() -> None:
+    judge = Ascending("n", 10)
+    assert taken(judge, (b"k", 5), (b"k", None), (b"k", None), (b"k", 3), (b"k", 4)) == []
+    (finding,) = taken(judge, (b"k", 3), first=5)
+    assert finding.text == "has a smaller `n` than that at offset 4 of partition 0"
+
+
+def test_a_deletion_in_another_partition_ends_nothing_for_certain() -> None:
+    judge = Ascending("n", 10)
+    taken(judge, (b"k", 5))
+    (finding,) = taken(judge, (b"k", None), partition=1)
+    assert finding.doubt
+
+
+def test_a_key_that_a_whole_table_lacks_was_deleted_there() -> None:
+    judge = AscendingInTables("n", 10)
+    rows = [(0, 5), (1, 5), (1, 5), (3, 2), (4, 1), (4, 1), (0, 0)]
+    found = [judge.take(Row(0, n, 0, (b"k", value), batch)) for n, (batch, value) in enumerate(rows)]
+    assert [finding is not None for finding in found] == [False, False, False, False, True, False, True]
+
+
+# -- final_after_settled -----------------------------------------------------------------------------------
+
+
+def test_only_another_value_of_a_key_that_a_barrier_has_settled_is_found() -> None:
+    rows = [(b"k", b"1"), (b"k", b"2"), BARRIER, (b"k", b"2"), (b"j", b"1"), (b"k", b"3"), (b"k", b"2")]
+    (finding,) = taken(SettledKeys(10), *rows)
+    text = "has another value for a key that a barrier has settled, with the row at offset 1 of its partition"
+    assert finding == Finding(0, 5, text)
+
+
+def test_the_next_barrier_settles_what_is_there_then() -> None:
+    judge = SettledKeys(10)
+    taken(judge, (b"k", b"1"), BARRIER, (b"k", b"2"), BARRIER)
+    assert taken(judge, (b"k", b"2"), first=4) == []
+    (finding,) = taken(judge, (b"k", b"1"), first=5)
+    assert "offset 2" in finding.text
+
+
+def test_the_deletion_of_a_settled_key_is_another_value_and_one_before_settles_nothing() -> None:
+    judge = SettledKeys(10)
+    assert taken(judge, (b"k", b"1"), (b"k", GONE), BARRIER, (b"k", b"2"), BARRIER) == []
+    (finding,) = taken(judge, (b"k", GONE), first=5)
+    assert finding.text.startswith("deletes a key that a barrier has settled")
+    assert len(taken(judge, BARRIER, (b"k", GONE), (b"k", b"2"), first=6)) == 1
+
+
+def test_a_barrier_settles_the_keys_of_its_own_partition() -> None:
+    judge = SettledKeys(10)
+    taken(judge, (b"k", b"1"), partition=1)
+    assert taken(judge, BARRIER) + taken(judge, (b"k", b"2"), partition=1, first=1) == []
+    (finding,) = taken(judge, (b"k", b"3"), first=1)
+    apart = "are of one key in two partitions, between which there is no order"
+    assert (finding.doubt, finding.text) == (True, f"and that at offset 1 of partition 1 {apart}")
 
 
 # -- key_partition -----------------------------------------------------------------------------------------
