@@ -76,7 +76,15 @@ FOUND = diverged(
             text="",
             gate="fail",
             candidate=CheckedSide(state="violated", checked=9, violations=3),
-        )
+        ),
+        CheckStatus(
+            id="counted",
+            property="once",
+            text="",
+            gate="ignore",
+            reference=CheckedSide(state="undecided", checked=9, violations=1),
+            candidate=CheckedSide(state="violated", checked=9, violations=1),
+        ),
     ],
     health=Health(status="degraded", unreachable=["redis"], stalled=["candidate"]),
     progress=Sides(
@@ -97,7 +105,8 @@ FOUND = diverged(
         ("divergences_total", "kind", {"changed": 2, "missing": 0}),
         ("provisional_divergences", "kind", {"changed": 0, "missing": 1}),
         ("explained_differences", "rule", {"PRICE-17": 1200, "LATE": 0}),
-        ("check_violations_total", "side", {"candidate": 3}),
+        ("check_violations_total", "check", {"keyed": 3, "counted": 1}),
+        ("check_violated", "check", {"keyed": 1, "counted": 0}),
         ("consumer_lag", "partition", {"0": 7, "1": math.nan}),
         ("log_start_offset", "partition", {"0": 40, "1": math.nan}),
         ("retention_headroom_records", "partition", {"0": 60, "1": math.nan}),
@@ -109,7 +118,7 @@ def test_a_metric_is_what_the_status_says(
 ) -> None:
     scene.board.accept(FOUND)
     place = {"side": "reference", "topic": "ads.reference"} if label == "partition" else {}
-    place |= {"check": "keyed"} if name == "check_violations_total" else {}
+    place |= {"side": "candidate"} if label == "check" else {}
     found = {value: scene.value(name, **{label: value}, **place) for value in values}
     assert found == pytest.approx(values, nan_ok=True)
 

@@ -198,6 +198,12 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     violations = _counter(
         "check_violations", "Records that violate a check of a single side.", "check", "side"
     )
+    violated = _gauge(
+        "check_violated",
+        "1 if a side violates a check for certain; 0 if its gate ignores it.",
+        "check",
+        "side",
+    )
     for status in statuses:
         name = status.name
         for check in status.checks:
@@ -205,6 +211,8 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
                 found: CheckedSide | None = getattr(check, side)
                 if found is not None:
                     violations.add_metric([name, check.id, side], found.violations)
+                    counts = found.state == "violated" and check.gate != "ignore"
+                    violated.add_metric([name, check.id, side], counts)
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
         holes.add_metric([name], status.hole_count)
@@ -222,7 +230,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
             for state in Accounts.model_fields:
                 accounts.add_metric([name, side, state], getattr(account, state))
     yield from (events, matched, undecodable, divergences, provisional)
-    yield from (unmatched, peak, accounts, suspicions, holes, explained, violations)
+    yield from (unmatched, peak, accounts, suspicions, holes, explained, violations, violated)
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
