@@ -62,6 +62,7 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
         f"events: reference {events['reference']:,}, candidate {events['candidate']:,}; "
         f"matched {answer['matched']:,} {'pair' if answer['matched'] == 1 else 'pairs'}; "
         f"unmatched: reference {unmatched['reference']:,}, candidate {unmatched['candidate']:,}"
+        f"{superseded_text(answer)}"
     )
     ranges = ranges_text(answer["ranges"]) if "ranges" in answer else ""
     for text in (ranges, explained_text(answer), untested_text(answer)):
@@ -80,6 +81,19 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
     if (more := divergences["total"] - len(shown)) > 0:
         yield ""
         yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
+
+
+def superseded_text(answer: Mapping[str, Any]) -> str:
+    """How many rows of each side a later row of their key has replaced; empty where none replaces another.
+
+    >>> superseded_text({"accounts": {"reference": {"superseded": 2}, "candidate": {"superseded": 0}}})
+    '; superseded: reference 2, candidate 0'
+    """
+    accounts = answer.get("accounts", {})
+    counts = [
+        f"{side} {account['superseded']:,}" for side, account in accounts.items() if "superseded" in account
+    ]
+    return f"; superseded: {', '.join(counts)}" if counts else ""
 
 
 def explained_text(answer: Mapping[str, Any]) -> str:

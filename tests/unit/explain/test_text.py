@@ -44,6 +44,18 @@ def test_an_answer_is_told_with_counts_and_pictures() -> None:
     assert "✕" in told[-1]
 
 
+def test_rows_that_were_replaced_are_told_beside_the_events_where_any_can_be() -> None:
+    accounts = {
+        "reference": {"consumed": 1, "superseded": 9000},
+        "candidate": {"consumed": 1, "superseded": 0},
+    }
+    told = tell_answer({**answer(), "accounts": accounts}).splitlines()
+    assert told[1].endswith("candidate 0; superseded: reference 9,000, candidate 0")
+    for account in accounts.values():
+        del account["superseded"]
+    assert "superseded" not in tell_answer({**answer(), "accounts": accounts})
+
+
 def test_without_divergences_there_are_two_lines() -> None:
     assert len(tell_answer(answer("EQUIVALENT", 0, 0)).splitlines()) == 2
 
