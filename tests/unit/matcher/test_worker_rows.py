@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import orjson
 import pytest
 from prometheus_client import CollectorRegistry
@@ -221,6 +224,31 @@ def test_whole_tables_are_compared_when_both_versions_have_consumed_the_same_inp
         table(side, 2, 30, {"a": 2, "b": 1 + side})
     assert bench.settled(worker).verdict == "DIVERGED"
     assert [one.kind for one in bench.reports().values()] == ["changed"]
+
+
+def is_even(row: Mapping[str, Any]) -> bool:
+    """Whether `v` is one of the right values."""
+    return bool(row["v"] % 2 == 0)
+
+
+def test_another_right_value_says_what_the_table_holds_already() -> None:
+    any_of = f"equality: {{any_of: {{v: '{__name__}:is_even'}}}}\n"
+    bench = Pipelines(spec=SPEC + any_of)
+    for side, value in ((LEFT, 2), (RIGHT, 4)):
+        bench.row(side, "a", value)
+        bench.finish(side, 10)
+    status = bench.settled()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 1), status.reason
+    worker = bench.restarted()
+    bench.row(RIGHT, "a", 6)
+    for side in Side:
+        bench.finish(side, 20)
+    status = bench.settled(worker)
+    assert (status.verdict, status.matched, status.accounts.candidate.superseded) == ("EQUIVALENT", 1, 1)
+    bench.row(RIGHT, "a", 7)
+    for side in Side:
+        bench.finish(side, 30)
+    assert bench.settled(worker).verdict == "DIVERGED"
 
 
 # -- what is asked of intermediate rows --------------------------------------------------------------------

@@ -141,6 +141,38 @@ def test_where_the_key_is_compared_the_function_still_gets_the_value(tmp_path: P
     assert check({**comparison(), "identity": ["$key"]}, trace=trace).equivalent
 
 
+# -- rows that replace each other --------------------------------------------------------------------------
+
+ROWS = {
+    "kinds": {"night": {"where": {"key": "night"}}, "row": {}},
+    "order": {"barrier": "night", "inner": "unordered"},
+    "emits": {
+        "upsert": {
+            "key": ["key"],
+            "settled_by": "barrier",
+            "intermediate": {"final_after_settled": True},
+        }
+    },
+    "equality": {"per_kind": {"row": {"any_of": {"pick": f"{HERE}:one_of_the_group"}}}},
+}
+
+
+def test_the_last_rows_of_a_key_are_equal_if_both_are_right() -> None:
+    answer = check(ROWS, [picked(9), picked(1), picked(3)], [picked(2)])
+    assert (answer.verdict, answer.matched) == ("EQUIVALENT", 1)
+    answer = check(ROWS, [picked(1)], [picked(3), picked(9)])
+    assert (answer.verdict, answer.examples[0].kind) == ("DIVERGED", "changed")
+
+
+def test_another_right_value_changes_no_key_that_was_settled_and_a_wrong_one_does() -> None:
+    night = {"key": "night"}
+    rows = [picked(1), night, picked(2), picked(3), night]
+    answer = check(ROWS, rows, rows)
+    assert (answer.verdict, answer.checks_hold) == ("EQUIVALENT", True)
+    answer = check(ROWS, rows, [*rows[:2], picked(9), *rows[3:]])
+    assert (answer.verdict, answer.checks_hold) == ("EQUIVALENT", False), "the last row is right again"
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.sets(st.integers(0, 3))), min_size=3, max_size=3))
 def test_it_is_an_equivalence_on_any_three_events(drawn: list[tuple[int, set[int]]]) -> None:
     events = [picked(pick, sorted(group)) for pick, group in drawn]
