@@ -93,6 +93,12 @@ def test_a_topic_that_is_compacted_is_refused(policy: str) -> None:
     assert text.startswith(f"reference.topic: r has cleanup.policy {policy}: compaction removes records")
 
 
+def test_a_topic_that_is_compacted_is_refused_also_where_rows_replace_each_other() -> None:
+    rows = spec(emits={"upsert": {"key": ["k"], "settled_by": "input"}}, identity=["k"])
+    (note,) = refusals(rows, {"r": PLAIN, "c": Topic(1, "compact")})
+    assert note.key == "candidate.topic"
+
+
 def test_an_order_over_partitions_is_refused_where_there_are_several() -> None:
     (text,) = refused({"barrier": "a", "inner": "unordered"}, Topic(3, "delete"))
     assert text.startswith(
