@@ -172,3 +172,19 @@ def test_a_deletion_ends_the_rows_of_its_key_however_the_key_is_written() -> Non
 
 def test_an_intermediate_row_without_a_number_leaves_it_undecided() -> None:
     assert asked(row("a", 2), row("a", None), row("a", 3), NIGHT)["monotone.n.v"] == ("undecided", [])
+
+
+def test_recorded_output_does_not_tell_which_windows_a_watermark_has_settled() -> None:
+    file = """\
+version: 1
+name: rows
+reference: {topic: r, version: "1"}
+candidate: {topic: c, version: "2"}
+control: said
+order: unordered
+emits: {upsert: {key: [k], settled_by: {watermark: end}, intermediate: {final_after_settled: true}}}
+"""
+    rows = [record({"k": "a", "end": 5}), record({"k": "a", "end": 5, "v": 1})]
+    lines = [Line(side, one, 0, offset, 0, "f", 1, 1) for side in Side for offset, one in enumerate(rows)]
+    (told,) = check(loads(file), lines)["checks"]
+    assert (told["id"], told["candidate"]["state"]) == ("intermediate.final_after_settled", "not_checked")

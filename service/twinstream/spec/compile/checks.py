@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import product
 from math import isfinite
 from typing import Any
 
@@ -70,16 +71,14 @@ class FactReader:
         self._codec = codec
         self._readers: dict[tuple[Side, str], Facts] = {}
         self._of_deletions: dict[tuple[Side, str], Facts] = {}
-        for side in Side:
-            for kind in spec.compared_kinds:
-                about = [_is_about(spec, check, side, kind) for check in spec.all_checks]
-                pairs = list(zip(spec.all_checks, about, strict=True))
-                self._readers[side, kind] = [
-                    _reader(spec, codec, check, kind) if yes else None for check, yes in pairs
-                ]
-                self._of_deletions[side, kind] = [
-                    _reader_of_deletions(spec, codec, check) if yes else None for check, yes in pairs
-                ]
+        for at in product(Side, spec.compared_kinds):
+            about = [check if _is_about(spec, check, *at) else None for check in spec.all_checks]
+            self._readers[at] = [
+                None if check is None else _reader(spec, codec, check, at[1]) for check in about
+            ]
+            self._of_deletions[at] = [
+                None if check is None else _reader_of_deletions(spec, codec, check) for check in about
+            ]
 
     def facts(
         self,
