@@ -33,7 +33,8 @@ class Watched(NamedTuple):
 @pytest.fixture
 def watched(serve: Serve, tmp_path: Path) -> Iterator[Watched]:
     """A service with a comparison of two topics with two partitions, and a Prometheus that scrapes it."""
-    service, writer, _ = serve(partitions=2, more="overdue: {clock: arrival, after: 600s}\n")
+    more = "overdue: {clock: arrival, after: 600s}\nchecks: [{id: numbered, not_null: [n]}]\n"
+    service, writer, _ = serve(partitions=2, more=more)
     with Prometheus(tmp_path / "prometheus", service.address) as server:
         yield Watched(service, writer, server)
 
