@@ -1,65 +1,107 @@
-"""What is held does not depend on when lists of what came and left are made shorter."""
+"""What is held does not depend on when fresh events are taken in, and agrees with a plain list."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.accounting.unmatched import SETTLE_SOON, UnmatchedEvents
+from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.events import Event, Form, Side
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["came", "left", "thin", "settle"]), st.integers(0, 1_000_000)),
-    max_size=60,
+    st.tuples(
+        st.sampled_from(["came", "left", "left early", "came back", "settle", "saved"]),
+        st.integers(0, 1_000_000),
+    ),
+    max_size=80,
 )
 
 
-@given(steps=STEPS, crowded=st.booleans())
-def test_thinning_changes_nothing_that_a_look_sees(steps: list[tuple[str, int]], *, crowded: bool) -> None:
-    thinned, plain = UnmatchedEvents(), UnmatchedEvents()
-    open_events: list[tuple[Side, Event]] = []
-    seen: list[list[Any]] = []
-    if crowded:
-        _come((thinned, plain), open_events, SETTLE_SOON)
+class Plain:
+    """The events held of one side, and those that a checkpoint knows, as plain lists."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.saved: set[int] = set()
+
+    def first_open(self) -> dict[int, int]:
+        partitions = {event[1] for event in self.events}
+        return {one: min(event[2] for event in self.events if event[1] == one) for one in partitions}
+
+
+@given(steps=STEPS)
+def test_what_is_held_agrees_with_a_plain_list_at_each_look(steps: list[tuple[str, int]]) -> None:
+    held, plain = UnmatchedEvents(), (Plain(), Plain())
+    gone: list[tuple[Side, Event]] = []
+    checkpoint: list[list[tuple[int, int]]] = [[], []]
+    for number, (step, choice) in enumerate([*steps, ("settle", 0)]):
+        side = Side(choice % 2)
+        events = plain[side].events
+        if step == "came":
+            came = _events(10_000 + 10 * number, choice % 4)
+            held.came(side, came)
+            events += came
+        elif step == "left early":
+            came = _events(10_000 + 10 * number, 3)
+            held.left(side, came[:2])
+            held.came(side, came)
+            events += came[2:]
+        elif step == "left" and events:
+            event = events.pop(choice % len(events))
+            held.left(side, [event])
+            gone.append((side, event))
+        elif step == "came back" and gone:
+            side, event = gone.pop(choice % len(gone))
+            held.came_back(side, [event])
+            plain[side].events.append(event)
+        elif step in ("settle", "saved"):
+            held.settle()
+            for of in Side:
+                _agree(held, of, plain[of])
+                if step == "saved":
+                    _save(held, of, checkpoint[of])
+                    places = [(event[1], event[2]) for event in plain[of].events]
+                    assert sorted(checkpoint[of]) == sorted(places)
+
+
+def _agree(held: UnmatchedEvents, side: Side, plain: Plain) -> None:
+    one, events = held.of(side), plain.events
+    assert sorted(map(id, one)) == sorted(map(id, events))
+    assert len(one) == len(events)
+    assert one.oldest_ms() == min((event[3] for event in events), default=None)
+    assert one.until(2003) == sum(event[3] <= 2003 for event in events)
+    assert one.size_bytes == sum(len(event[0][3]) for event in events)
+    assert all(map(one.holds, events))
+    assert set(one.first_open()) == set(plain.first_open())
+
+
+def _save(held: UnmatchedEvents, side: Side, checkpoint: list[tuple[int, int]]) -> None:
+    """Apply the changes to a checkpoint as a restore does: what left first, then what came."""
+    change = held.of(side).take_changes()
+    for place in change.removed:
+        checkpoint.remove(place)
+    checkpoint += [(event[1], event[2]) for event in change.added]
+
+
+@given(steps=STEPS)
+def test_the_first_open_offset_is_the_smallest_while_offsets_come_in_order(
+    steps: list[tuple[str, int]],
+) -> None:
+    held, plain = UnmatchedEvents(), Plain()
     for number, (step, choice) in enumerate([*steps, ("settle", 0)]):
         if step == "came":
-            _come((thinned, plain), open_events, choice % 4, 10_000 + 10 * number)
-        elif step == "thin":
-            thinned.thin()
+            came = _events(10 * number, 1 + choice % 4)
+            held.came(Side.LEFT, came)
+            plain.events += came
+        elif step == "left" and plain.events:
+            held.left(Side.LEFT, [plain.events.pop(choice % len(plain.events))])
         elif step == "settle":
-            for held in (thinned, plain):
-                held.settle()
-            seen.append([_look(thinned), _look(plain)])
-        elif step == "left" and open_events:
-            _, event = open_events.pop(choice % len(open_events))
-            for held in (thinned, plain):
-                held.left([event])
-    for one, other in seen:
-        assert one == other
+            held.settle()
+            assert held.of(Side.LEFT).first_open() == plain.first_open()
 
 
-def _come(
-    both: tuple[UnmatchedEvents, UnmatchedEvents],
-    open_events: list[tuple[Side, Event]],
-    count: int,
-    first: int = 0,
-) -> None:
-    for offset in range(first, first + count):
-        side = Side(offset // 2 % 2)
-        event = Event(Form("", b"", "", b"." * (offset % 7)), offset % 3, offset, offset // 5, 0.0)
-        open_events.append((side, event))
-        for held in both:
-            held.came(side, [event])
-
-
-def _look(held: UnmatchedEvents) -> list[Any]:
+def _events(first: int, count: int) -> list[Event]:
     return [
-        [list(map(id, one)), one.first_open(), one.oldest_ms(), one.size_bytes, one.until(2003)]
-        for one in map(held.of, Side)
-    ] + [[list(map(id, change.added)), sorted(change.removed)] for change in _changes(held)]
-
-
-def _changes(held: UnmatchedEvents) -> list[Any]:
-    return [held.of(side).take_changes() for side in Side]
+        Event(Form("", b"", "", b"." * (offset % 7)), offset % 3, offset, offset // 5, 0.0)
+        for offset in range(first, first + count)
+    ]

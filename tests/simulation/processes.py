@@ -18,7 +18,6 @@ from tests.simulation import fates
 from tests.simulation.streams import POISON
 from tests.support.workers import OUTCOME
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.intake.falls import Caution
 from twinstream.matcher.shard_resets import UNSURE
@@ -226,8 +225,8 @@ class Process:
         self._yield()
 
 
-def _without_poison(forms: Callable[..., Any], records: Sequence[bytes | None], side: Side) -> Any:
+def _without_poison(forms: Callable[..., Any], records: Sequence[bytes | None], *more: Any) -> Any:
     """What reads records, but falls over poison."""
     if POISON in records:
         raise Crash
-    return forms(records, side)
+    return forms(records, *more)

@@ -11,6 +11,7 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
+from twinstream.core.arrivals.twins import forms_of
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 from twinstream.core.overdue.survey import Survey
@@ -88,13 +89,15 @@ class Driver:
         marks: Sequence[Any] | None = None,
         attempts: Sequence[Attempt | None] | None = None,
     ) -> None:
-        forms, refused = self.codec.forms(records)
+        twins = None if self.comparison.twins is None else self.comparison.twins.of(side, records)
+        forms, refused = self.codec.forms(records, side, twins and forms_of(twins))
         assert not refused, "every record is an event"
         first = self.offsets[side]
         self.offsets[side] += len(records)
         times = timestamps_ms or [0] * len(records)
         offsets = range(first, self.offsets[side])
-        self.comparison.feed(side, Run(forms, partition, offsets, times, 0.0, marks, attempts))
+        run = Run(forms, partition, offsets, times, 0.0, marks, attempts, twins=twins)
+        self.comparison.feed(side, run)
 
     def look(self, now: float = 0.0) -> Survey:
         """Look at everything that waits, with both sides read to their ends."""

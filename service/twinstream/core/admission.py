@@ -122,7 +122,7 @@ class Admission:
         """Pass events on to matching, and settle the copies of a barrier that one of them stands for."""
         copies = self.copies[side]
         self._ledger.accounts[side].ignored += len(copies.surplus)
-        self._ledger.held.left(copies.surplus)
+        self._ledger.held.left(side, copies.surplus)
         copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"

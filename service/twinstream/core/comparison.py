@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, takewhile
+from typing import cast
 
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
@@ -20,6 +22,7 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
+from twinstream.core.arrivals.twins import Twins
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
@@ -53,9 +56,10 @@ class Comparison:
     `accounts` are by side, `holes` are the input that was not checked, `scopes` are the open ones. `proven`
     are the proofs of differences, and the batches they wait for. `copies` are by side the events that wait
     for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
-    records carry marks of them; `tables` are the rows that wait for later ones. `ended` says by side whether
-    it has. `cut_short`: events have come since the comparison halted, and may include partners. `checks` are
-    those of single sides.
+    records carry marks of them; `tables` are the rows that wait for later ones. `twins` look unmatched events
+    up by their records, where that may save reading a record. `ended` says by side whether it has.
+    `cut_short`: events have come since the comparison halted, and may include partners. `checks` are those of
+    single sides.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -84,6 +88,7 @@ class Comparison:
         self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
         self.tables = self.arrivals.tables
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
+        self.twins = Twins() if self._looks_up_twins() else None
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
@@ -92,6 +97,12 @@ class Comparison:
         self.ending = Ending(rules, self.differences, self.arrivals, self.partnerless, self.bags)
         self.ended = self.ending.ended
         self.surveyed = Survey()
+
+    def _looks_up_twins(self) -> bool:
+        """Whether events go to matching as they come, and no memory needs each of them."""
+        rules = self.rules
+        plain = not (rules.halt or self.copies) and self.tables is None and self.ledger.repeats is None
+        return plain and rules.equal_by_record
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
         rules, ledger = self.rules, self.ledger
@@ -169,24 +180,41 @@ class Comparison:
         for hole in self.watch.came(side, run):
             self.hole(hole)
         self.clocks.saw(side, run)
-        events = list(run.events())
-        self.arrivals.note_written(side, run.partition, events)
-        arranged = self.arrivals.arranged(side, run.partition, events)
-        if self.tables is None:
-            pairs = self._match(side, arranged)
-            self.open_scopes.watch_pairs(pairs)
-            self.ledger.came(side, events, pairs)
-        else:
-            self.ledger.held.came(side, events)
-            pairs = self._settle_rows(self.tables.take(side, arranged))[side]
-        if self.ledger.held.is_full(len(events)):
-            self.open_scopes.drop()
-            self.ledger.held.thin()
+        twins = self._match_twins(side, run)
+        rest = run.behind(len(twins)) if twins else run
+        partners = [*twins, *self._take(side, rest)] if rest.forms else twins
         self.open_scopes.close_finished()
         if self.ended[side.other] and self.ending.unanswered(side) > faced:
             self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
+        return partners
+
+    def _match_twins(self, side: Side, run: Run) -> list[Event]:
+        """Match the first records of a run with their twins, as far as these are their minimal partners."""
+        if not run.twins or run.twins[0] is None:
+            return []
+        twins = cast("list[Event]", list(run.twins if all(run.twins) else takewhile(bool, run.twins)))
+        del twins[self.index.match_twins(side, twins) :]
+        if twins:
+            if self.watch.keeps_partitions:
+                self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
+            self.ledger.twins_came(side, twins, run.timestamps_ms[: len(twins)])
+        return twins
+
+    def _take(self, side: Side, run: Run) -> list[Event]:
+        """Match the events of a run, and book them; returns their partners."""
+        events = list(run.events())
+        self.arrivals.note_written(side, run.partition, events)
+        arranged = self.arrivals.arranged(side, run.partition, events)
+        if self.tables is not None:
+            self.ledger.held.came(side, events)
+            return self._settle_rows(self.tables.take(side, arranged))[side].partners
+        pairs = self._match(side, arranged)
+        self.open_scopes.watch_pairs(pairs)
+        self.ledger.came(side, events, pairs)
+        if self.twins is not None and len(pairs.events) < len(events):
+            self.twins.note(side, events)
         return pairs.partners
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
@@ -219,7 +247,7 @@ class Comparison:
             if self.halted:
                 self.cut_short = True
                 self.ledger.accounts[side].ignored += len(events) - place
-                self.ledger.held.left(events[place:])
+                self.ledger.held.left(side, events[place:])
                 break
             try:
                 found = self.index.feed(side, (event,))
@@ -249,9 +277,9 @@ class Comparison:
         ledger = self.ledger
         for side in Side:
             ledger.accounts[side].superseded += len(step.superseded[side])
-            ledger.held.left(step.superseded[side])
+            ledger.held.left(side, step.superseded[side])
         for side, old, new in step.renewed:
-            ledger.held.left((old,))
+            ledger.held.left(side, (old,))
             ledger.held.came(side, (new,))
         for side, event, reason in step.holes:
             self.hole(Hole(reason, side, event[PARTITION], event[OFFSET]))

@@ -200,6 +200,7 @@ class OpenScopes:
         Complexity: O(1) a scope and event, plus the pairing of those that may have met, and of others as far
         as the credit goes.
         """
+        self.drop()
         size, before = sum(map(len, self.scopes)), self._closed
         earned = CREDIT_OF_A_REVIEW + CREDIT_OF_AN_EVENT * max(0, size - self._size)
         self._credit, self._size = min(self._credit + earned, MOST_CREDIT), size

@@ -22,7 +22,8 @@ class Rules(Relation):
     `co_partitioned`: the file asserts that equal events are in partitions of the same number.
     `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its partition
     a copy may lie behind an equal event (see `repeats`). `checks` are about the rows of single sides.
-    `fold` is given where rows replace earlier rows of their key (see `tables`).
+    `fold` is given where rows replace earlier rows of their key (see `tables`). `equal_by_record`: equal
+    records are equal events, whatever side they are of, and most partners have equal ones (see `twins`).
     """
 
     known: tuple[KnownDifference, ...] = ()
@@ -40,3 +41,4 @@ class Rules(Relation):
     co_partitioned: bool = False
     checks: tuple[Declared, ...] = ()
     fold: Fold | None = None
+    equal_by_record: bool = False

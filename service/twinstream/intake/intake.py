@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
+from twinstream.core.arrivals.twins import forms_of
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
 from twinstream.core.start.cut import Cut, EventTimeCut
@@ -116,9 +117,12 @@ class Intake:
             return
         started = self._clock.monotonic()
         marks: Sequence[object] | None = self._marks(item)
-        forms, refused = self._codec.forms(item.records, item.side)
+        memory = self._comparison.twins
+        twins = None if memory is None else memory.of(item.side, item.records)
+        known = None if twins is None else forms_of(twins)
+        forms, refused = self._codec.forms(item.records, item.side, known)
         self._under_way = item
-        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
+        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=twins)
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)

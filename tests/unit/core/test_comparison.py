@@ -4,12 +4,11 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
 from twinstream.core.accounting.certainty import HOLES_LIMIT
-from twinstream.core.accounting.unmatched import FULL_RUN, SETTLE_AT, SETTLE_SOON
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.looks import MEETING_RUN
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import Form, Side
 from twinstream.core.order import Pairwise
 from twinstream.core.rules import Rules
 from twinstream.errors import RelationError
@@ -270,35 +269,3 @@ def test_what_matched_before_a_function_failed_counts_also_within_one_run() -> N
 
 def _form(content: bytes) -> Form:
     return Form((), content, "event", content)
-
-
-def test_where_runs_are_small_what_came_and_left_is_taken_in_by_and_by() -> None:
-    small, large = Driver(spec("{per_key: [k]}")), Driver(spec("{per_key: [k]}"))
-    for start in range(0, 3 * SETTLE_SOON, FULL_RUN):
-        records = run(FULL_RUN, start)
-        feed_both(large, records)
-        feed_both(small, records[: FULL_RUN // 2])
-        feed_both(small, records[FULL_RUN // 2 :])
-        assert small.comparison.ledger.held.pending <= SETTLE_SOON + FULL_RUN
-    assert large.comparison.ledger.held.pending > SETTLE_SOON + FULL_RUN
-
-
-def test_a_small_run_among_large_ones_has_nothing_taken_in() -> None:
-    driver = Driver(spec("{per_key: [k]}"))
-    driver.feed(LEFT, run(2 * SETTLE_SOON))
-    driver.feed(LEFT, run(1, 2 * SETTLE_SOON))
-    assert driver.comparison.ledger.held.pending == 2 * SETTLE_SOON + 1
-
-
-def test_what_comes_and_leaves_is_struck_out_while_what_waits_stays_listed() -> None:
-    driver = Driver(spec("{per_key: [k]}"))
-    driver.feed(LEFT, run(10))
-    for start in range(0, SETTLE_AT, 4 * FULL_RUN):
-        driver.feed(RIGHT, run(4 * FULL_RUN, start, key="b"))
-        driver.feed(LEFT, run(4 * FULL_RUN, start, key="b"))
-        assert driver.comparison.ledger.held.pending <= SETTLE_AT + 10
-    held = driver.comparison.ledger.held
-    assert len(held.of(LEFT)) == 0
-    driver.comparison.settle()
-    assert [event.offset for event in map(Event._make, held.of(LEFT))] == list(range(10))
-    assert len(held.of(RIGHT)) == 0

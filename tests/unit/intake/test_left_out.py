@@ -45,11 +45,11 @@ class Lives:
         raise AssertionError("it falls for ever")
 
 
-def _forms(read: Callable[..., Any], records: Sequence[bytes | None], side: Side) -> Any:
+def _forms(read: Callable[..., Any], records: Sequence[bytes | None], *more: Any) -> Any:
     """Read records, unless one of them is poison."""
     if any(b"poison" in (record or b"") for record in records):
         raise Dies
-    return read(records, side)
+    return read(records, *more)
 
 
 def poisoned(spec: str = SPEC) -> Bench:

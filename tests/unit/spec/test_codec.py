@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import spec
-from twinstream.spec.codec import codec as module
+from twinstream.core.events import Form
 from twinstream.spec.codec.codec import IGNORED, Codec, RefusedRecord
 
 KINDS = """
@@ -100,18 +100,10 @@ def test_an_empty_record_is_refused_though_one_was_ignored_before() -> None:
     assert reasons(reader, b"")[0].reason == "not JSON: Expecting value at character 0"
 
 
-def test_a_twin_has_the_form_of_its_first() -> None:
-    reader = codec("{per_key: [k]}")
-    first, _ = reader.forms([b'{"k":1}'])
-    again, _ = reader.forms([b'{"k":1}', b'{"k":1}'])
-    assert [first[0], first[0]] == again
-
-
-def test_the_memory_for_twins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TWINS_LIMIT", 3)
-    reader = codec()
-    reader.forms([b"%d" % number for number in range(10)])
-    assert len(reader._twins) <= 3
+def test_a_record_whose_form_is_known_is_not_read() -> None:
+    known = Form("k", b"", "event", b"")
+    forms, refused = codec("{per_key: [k]}").forms([b'{"k":1}', b"no record"], known=[None, known])
+    assert ([form[0] for form in forms], refused) == ([1, "k"], [])
 
 
 # -- identity and scope ----------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. A monitor needs
 facts about all of them: the first open offset of a partition, the oldest time, their size, the changes since
 the last checkpoint. Computing these there would walk over all events once a second. So they are listed here
-once more, and only events that *stay* have a cost:
+once more, in two generations:
 
-- On the hot path, events that come and leave are only listed. `settle` brings both lists together at each
-  look: an event that came and left in between was never held. `thin` keeps the lists short meanwhile.
+- Events that came since the last look are *fresh*: one dictionary a side, which is all that most of them ever
+  cost. Each look takes those that have stayed into the facts (`settle`).
 - The events of a partition come in the order of their offsets, so the first open one is the front of a
   queue, once those that left are removed.
 - Events are distinguished by object identity: two equal ones are two.
@@ -17,17 +17,17 @@ once more, and only events that *stay* have a cost:
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import NamedTuple, cast
 
-from twinstream.core.events import Event, PartitionOffset, Side
+from twinstream.core.events import FORM, RECORD, TIMESTAMP_MS, Event, PartitionOffset, Side, place_in_side
 
-SETTLE_AT = 32_768
-"""The most events listed as come and gone; each uses memory until `thin` or `settle` removes it."""
-FULL_RUN, SETTLE_SOON = 500, 4_096
-"""Where runs are small there is time to settle more often, and the next look has less to do."""
 SLACK = 1000
 """The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
+ENTERED_LIMIT = 32_768
+"""The most events listed as gone to matching only now, before they are taken in."""
 
 
 class Changes(NamedTuple):
@@ -43,79 +43,66 @@ class UnmatchedEvents:
     >>> from twinstream.core.events import Form
     >>> held = UnmatchedEvents()
     >>> one, two = (Event(Form("", b"", "", b"{}"), 0, at, 10 + at, 0.0) for at in (7, 8))
-    >>> held.came(Side.LEFT, (one, two)), held.left((one,)), held.settle()
+    >>> held.came(Side.LEFT, (one, two)), held.left(Side.LEFT, (one,)), held.settle()
     (None, None, None)
     >>> held.of(Side.LEFT).first_open(), held.of(Side.LEFT).oldest_ms(), len(held.of(Side.LEFT))
     ({0: 8}, 18, 1)
     """
 
     def __init__(self) -> None:
-        self._came: tuple[list[Event], list[Event]] = ([], [])
-        self._left: list[Event] = []
+        self._fresh: tuple[dict[int, Event], dict[int, Event]] = ({}, {})
         self._entered: tuple[list[Event], list[Event]] = ([], [])
+        self._early: dict[int, Event] = {}
         self._sides = OneSide(), OneSide()
-        self._pace = 0  # The length of recent runs.
 
     def of(self, side: Side) -> OneSide:
-        """The unsettled events of one side, as of the last `settle`."""
+        """The unsettled events of one side that came before the last `settle`."""
         return self._sides[side]
 
-    def came(self, side: Side, events: Iterable[Event]) -> None:
-        """Note events of a side. Complexity: about 10 ns each."""
-        self._came[side].extend(events)
+    def came(self, side: Side, events: Collection[Event]) -> None:
+        """Note events of a side. Complexity: about 0.1 µs each."""
+        fresh = self._fresh[side]
+        fresh.update(zip(map(id, events), events, strict=True))
+        for key in self._early:
+            fresh.pop(key, None)
+        self._early.clear()
+        if len(self._entered[side]) > ENTERED_LIMIT:
+            self.settle()
 
     def entered(self, side: Side, events: Iterable[Event]) -> None:
         """Note events of a side that go to matching only now, whether they came now or earlier."""
         self._entered[side].extend(events)
 
-    def left(self, events: Iterable[Event]) -> None:
-        """Note events of any side that are settled or given up. Complexity: about 10 ns each."""
-        self._left.extend(events)
+    def left(self, side: Side, events: Sequence[Event]) -> None:
+        """Note events of a side that are settled or given up.
 
-    def came_back(self, side: Side, events: Iterable[Event]) -> None:
-        """Undo `left` for some events. Complexity: O(n) in the events that came and left since `settle`."""
-        back = {id(event): event for event in events}
-        self._left[:] = [event for event in self._left if id(event) not in back]
-        known = set(map(id, self._came[side])) | set(map(id, self._sides[side]))
-        self._came[side].extend(event for key, event in back.items() if key not in known)
+        Those of the run that is being matched may leave before they are noted as come.
 
-    @property
-    def pending(self) -> int:
-        """The number of events that are listed and not yet settled."""
-        return len(self._came[0]) + len(self._came[1]) + len(self._left)
-
-    def is_full(self, count: int) -> bool:
-        """Whether the lists are full, after a run of so many events."""
-        self._pace = max(count, self._pace * 7 // 8)
-        return self.pending > self._limit
-
-    @property
-    def _limit(self) -> int:
-        return SETTLE_AT if self._pace >= FULL_RUN else SETTLE_SOON
-
-    def thin(self) -> None:
-        """Remove events from the lists that came and left; settle if those that stay half fill the lists.
-
-        Complexity: about 0.1 µs for each listed event, 0.5 µs for one that leaves and had stayed.
+        Complexity: about 0.1 µs for a fresh event, 0.4 µs for one that stayed over a look.
         """
-        gone = set(map(id, self._left))
-        for came, held in zip(self._came, self._sides, strict=True):
-            held.drop(gone)
-            came[:] = [event for event in came if id(event) not in gone]
-        self._left.clear()
-        if self.pending > self._limit // 2 or any(self._entered):
-            self.settle()
+        known = list(map(self._fresh[side].pop, map(id, events), repeat(None)))
+        if all(known):
+            return
+        older = [event for event, found in zip(events, known, strict=True) if found is None]
+        unknown = self._sides[side].drop(older)
+        self._early.update(zip(map(id, unknown), unknown, strict=True))
+
+    def came_back(self, side: Side, events: Sequence[Event]) -> None:
+        """Undo `left` for some events."""
+        held = self._sides[side]
+        for event in events:
+            self._early.pop(id(event), None)
+            if not held.holds(event):
+                self._fresh[side][id(event)] = event
 
     def settle(self) -> None:
-        """Apply the lists. Complexity: about 0.1 µs an event, 0.5 µs if it stays or had stayed."""
-        gone = set(map(id, self._left))
-        for came, entered, held in zip(self._came, self._entered, self._sides, strict=True):
-            held.drop(gone)
-            held.add([event for event in came if id(event) not in gone])
+        """Take in the events that came since the last call. Complexity: about 0.4 µs for each that stayed."""
+        for fresh, entered, held in zip(self._fresh, self._entered, self._sides, strict=True):
+            if fresh:
+                held.add(fresh)
+                fresh.clear()
             held.move_behind(entered)
-            came.clear()
             entered.clear()
-        self._left.clear()
 
 
 class OneSide:
@@ -126,6 +113,7 @@ class OneSide:
         self._queues: dict[int, deque[Event]] = {}
         self._queued = 0
         self._times: Counter[int] = Counter()
+        self._times_left: Counter[int] = Counter()
         self._added: dict[int, Event] = {}
         self._removed: list[PartitionOffset] = []
         self._unswept: list[Event] = []
@@ -145,15 +133,21 @@ class OneSide:
         """Whether this very event is held."""
         return self._events.get(id(event)) is event
 
-    def drop(self, gone: Set[int]) -> None:
-        """Drop the held events that are gone; `gone` has object ids, also of events that were never held."""
-        self._remove([self._events.pop(key) for key in self._events.keys() & gone])
-        for queue in self._queues.values():
-            self._queued -= _trim(queue, self._events)
-        if self._queued > 2 * len(self._events) + SLACK:
-            self._queues.clear()
-            self._queued = 0
-            self._enqueue(self._events.values())
+    def drop(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Drop held events; returns those that are not held."""
+        found = list(map(self._events.pop, map(id, events), repeat(None)))
+        unknown: list[Event] = []
+        if not all(found):
+            unknown = [event for event, known in zip(events, found, strict=True) if known is None]
+            found = list(filter(None, found))
+        gone = cast("list[Event]", found)
+        self._times_left.update(map(_TIME, gone))
+        self.size_bytes -= _size(gone)
+        added = self._added
+        self._removed += map(
+            place_in_side, [event for event in gone if added.pop(id(event), None) is None] if added else gone
+        )
+        return unknown
 
     def move_behind(self, events: Iterable[Event]) -> None:
         """Move those of some events that are held behind all others."""
@@ -165,25 +159,13 @@ class OneSide:
                     self._removed.append((event[1], event[2]))
                 self._added[key] = event
 
-    def _remove(self, events: list[Event]) -> None:
-        times, added = self._times, self._added
-        for event in events:
-            moment = event[3]
-            if times[moment] == 1:
-                del times[moment]
-            else:
-                times[moment] -= 1
-            if added.pop(id(event), None) is None:
-                self._removed.append((event[1], event[2]))
-        self.size_bytes -= sum(len(event[0][3]) for event in events)
-
-    def add(self, events: list[Event]) -> None:
-        """Add events that came and stayed."""
-        fresh = {id(event): event for event in events}
+    def add(self, fresh: Mapping[int, Event]) -> None:
+        """Add events that came and stayed, by object id."""
         self._events.update(fresh)
         self._added.update(fresh)
-        self._times.update(event[3] for event in events)
-        self.size_bytes += sum(len(event[0][3]) for event in events)
+        events = fresh.values()
+        self._times.update(map(_TIME, events))
+        self.size_bytes += _size(events)
         self._enqueue(events)
         if self._news is not None:
             self._news += events
@@ -200,6 +182,10 @@ class OneSide:
     def first_open(self) -> dict[int, int]:
         """The smallest offset in each partition that has an event. Complexity: O(1) amortised."""
         found = {}
+        if self._queued > 2 * len(self._events) + SLACK:
+            self._queues.clear()
+            self._queued = 0
+            self._enqueue(self._events.values())
         for partition, queue in tuple(self._queues.items()):
             self._queued -= _trim(queue, self._events)
             if queue:
@@ -210,11 +196,22 @@ class OneSide:
 
     def oldest_ms(self) -> int | None:
         """The smallest timestamp. Complexity: O(k) in the distinct timestamps, about 20 ns each."""
-        return min(self._times, default=None)
+        return min(self._open_times(), default=None)
 
     def until(self, moment_ms: float) -> int:
         """The number of events with a timestamp up to a moment. Complexity: O(k) in distinct timestamps."""
-        return sum(count for moment, count in self._times.items() if moment <= moment_ms)
+        return sum(count for moment, count in self._open_times().items() if moment <= moment_ms)
+
+    def _open_times(self) -> Mapping[int, int]:
+        """The number of events with each timestamp."""
+        times = self._times
+        for moment, count in self._times_left.items():
+            if times[moment] == count:
+                del times[moment]
+            else:
+                times[moment] -= count
+        self._times_left.clear()
+        return times
 
     def take_changes(self) -> Changes:
         """The changes since the last call."""
@@ -254,3 +251,13 @@ def _trim(queue: deque[Event], held: Mapping[int, Event]) -> int:
     while queue and id(queue[0]) not in held:
         queue.popleft()
     return length - len(queue)
+
+
+_TIME = itemgetter(TIMESTAMP_MS)
+_FORM = itemgetter(FORM)
+_RECORD = itemgetter(RECORD)
+
+
+def _size(events: Iterable[Event]) -> int:
+    """The bytes of the records of some events."""
+    return sum(map(len, map(_RECORD, map(_FORM, events))))

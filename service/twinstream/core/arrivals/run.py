@@ -14,7 +14,8 @@ class Run(NamedTuple):
     """Columns of consecutive decoded records of one partition.
 
     `marks` are given where a clock reads any; `attempts` where replays are to be recognised; `facts` where
-    checks are declared: of each record a fact for each check (see `checks`).
+    checks are declared: of each record a fact for each check (see `checks`). `twins` are unmatched events of
+    the other side with equal records, where they are looked up (see `twins`).
     """
 
     forms: Sequence[Form]
@@ -25,6 +26,7 @@ class Run(NamedTuple):
     marks: Sequence[Any] | None = None
     attempts: Sequence[Attempt | None] | None = None
     facts: Sequence[Sequence[Any]] | None = None
+    twins: Sequence[Event | None] | None = None
 
     def only(self, places: Sequence[int]) -> Run:
         """The records at these indices."""
@@ -32,6 +34,10 @@ class Run(NamedTuple):
             [column[place] for place in places] if isinstance(column, Sequence) else column for column in self
         ]
         return Run._make(columns)
+
+    def behind(self, count: int) -> Run:
+        """The records behind the first ones, which are so many."""
+        return Run._make(column[count:] if isinstance(column, Sequence) else column for column in self)
 
     def events(self) -> Iterator[Event]:
         """The records as events. Complexity: about 30 ns each."""

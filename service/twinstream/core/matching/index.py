@@ -170,6 +170,13 @@ class Index(ABC):
                 pairs.events.append(event)
         return pairs
 
+    def match_twins(self, side: Side, twins: Sequence[Event]) -> int:  # noqa: ARG002 - lanes and epochs do
+        """Match new records of a side with their twins, up to the first that is not its minimal partner.
+
+        Returns the number of pairs, which are those of `feed`. The rest is to be fed.
+        """
+        return 0
+
     def feed_again(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Call `take` for the events that a scope returns; of the pairs, the left events are the partners."""
         pairs = Pairs([], [])

@@ -109,7 +109,7 @@ class LanesIndex(Index):
 
     def _feed(self, side: Side, events: Iterable[Event]) -> Pairs:  # noqa: C901, PLR0912 - the hot loop
         mine, theirs, chained = self.held[side], self.held[side.other], self._chained[side.other]
-        is_bag, aside = self._is_bag, self._scopes
+        is_bag, aside, depth = self._is_bag, self._scopes, self._depth
         lookup, setdefault = theirs.get, mine.setdefault
         pairs = Pairs([], [])
         waited, came = pairs.partners.append, pairs.events.append
@@ -130,7 +130,7 @@ class LanesIndex(Index):
                     came(event)
                     if not held:
                         del theirs[lane]
-                    elif is_bag(lane):
+                    elif (depth or type(lane) is bytes) and is_bag(lane):
                         chained[lane] = held
                 elif (partner := self._unlike(side, event, held)) is not None:
                     waited(partner)
@@ -147,6 +147,28 @@ class LanesIndex(Index):
                     waited(partner)
                     came(event)
         return pairs
+
+    def match_twins(self, side: Side, twins: Sequence[Event]) -> int:
+        """See `Index`. Complexity: O(1) a twin; about 0.1 µs.
+
+        A twin that is the oldest event of its lane is minimal, and no event of `side` is in that lane.
+        """
+        theirs, chained = self.held[side.other], self._chained[side.other]
+        is_bag, depth, lookup = self._is_bag, self._depth, theirs.get
+        for number, twin in enumerate(twins):
+            lane = twin[0][0]
+            held: Any = lookup(lane)
+            if held is twin:
+                del theirs[lane]
+            elif type(held) is Queue and held[0] is twin:
+                held.popleft()
+                if not held:
+                    del theirs[lane]
+                elif (depth or type(lane) is bytes) and is_bag(lane):
+                    chained[lane] = held
+            else:
+                return number
+        return len(twins)
 
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
         partners, _ = self.feed(side, (event,))

@@ -7,8 +7,8 @@ The hot path of the whole service. Why it is fast, and still exact:
 - Where all of a record is compared and no index looks events up by equality, the content of a form is the
   record itself: byte-equal records are equal, and the canonical form is computed only if two differ.
 - With a tolerance the content is the record, too: canonical forms do not say how far numbers differ.
-- The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
-  twin is not decoded at all. This memory is bounded and never decides anything.
+- The other side usually brings the same bytes. A record with an unmatched twin has the form of the twin, and
+  is not decoded at all (`core.arrivals.twins`).
 - Kind, route and identity are read from the compared part of a value. So equal events have equal ones.
 - Where rows replace each other, each is read the exact way. The content of one that deletes is its key.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
@@ -48,10 +47,10 @@ from twinstream.spec.file.paths import ABSENT, put, read
 from twinstream.spec.file.paths import Path as FieldPath
 from twinstream.spec.file.values import dotted
 
-__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord", "UnjudgedRecord"]
+__all__ = ["IGNORED", "LATEST_LIMIT", "Codec", "RefusedRecord", "UnjudgedRecord"]
 
-TWINS_LIMIT = 200_000
-"""Forms kept for their twins: limits the memory to the records of a few batches."""
+LATEST_LIMIT = 200_000
+"""Keys of rows, and forms by digest, that are kept: limits the memory to those of a few batches."""
 DIGEST_BYTES = 16
 """Two different values share a digest with a probability below n² / 2^129 among n of them."""
 LATELY = 1_000
@@ -92,7 +91,8 @@ class Codec:
     `order` is the order that the routes of its forms belong to. `canonical` maps contents of forms to
     canonical form, `identity` a record to the identity of its event. `close` says whether two equal records
     agree within every tolerance, and `exact` maps contents to canonical forms that keep all numbers; both are
-    None if the spec has no tolerance.
+    None if the spec has no tolerance. `equal_by_record`: all of a record is compared, and read in one way on
+    both sides.
 
     Every method but `forms` takes records as forms hold them (`Form.record`).
 
@@ -109,8 +109,8 @@ class Codec:
         self._route = routing.route
         self._told_apart = bool(spec.equality.per_kind)
         all_compared = all(rules.reduce is None for rules in self._rules.values())
-        self._has_twins = all_compared and self._records.alike
-        self._keeps_record = self._has_twins and not self._told_apart and not routing.by_content
+        self.equal_by_record = all_compared and self._records.alike
+        self._keeps_record = self.equal_by_record and not self._told_apart and not routing.by_content
         self._tolerant = any(rules.allowed for rules in self._rules.values())
         raw = self._keeps_record or self._tolerant
         self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
@@ -118,7 +118,6 @@ class Codec:
         self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
         self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
         self._lately = lru_cache(LATELY)(self._tolerated)
-        self._twins: dict[Any, Any] = {}
         self._read: RecordReader = self._exactly
         self._columns: BatchReader | None = None
         self._rows = None if spec.folding is None else RowKeys(spec)
@@ -136,42 +135,41 @@ class Codec:
         kinds = kinds_of(spec, routing.route)
         if kinds is None:
             return
-        twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         reduce = next((rules.reduce for rules in self._rules.values()), None)  # the same for all kinds
-        way = Way(routing.route, reduce, keeps, self._exactly, twins)
+        way = Way(routing.route, reduce, self._keeps_record, self._exactly)
         if self._records.json:
             self._read, self._columns = reader_of(kinds, way), columns_of(spec, kinds, way)
         elif self._records.structured:
             self._read = reader_of(kinds, way, self._records.decode)
 
     def forms(
-        self, records: Sequence[bytes | None], side: Side = Side.LEFT
+        self,
+        records: Sequence[bytes | None],
+        side: Side = Side.LEFT,
+        known: Sequence[Form | None] | None = None,
     ) -> tuple[list[Form], list[RefusedRecord]]:
         """The forms of some records of a side, and the records that are not matched.
 
-        The form of a refused record is `IGNORED`, so that forms and records stay in line. The side matters if
-        the sides have different formats. Raises SourceError if a schema registry cannot be reached; then
-        nothing has changed, and the same records can be given again.
+        Those `known` are not read again: a record has the form of its twin. The form of a refused record is
+        `IGNORED`, so that forms and records stay in line. The side matters if the sides have different
+        formats. Raises SourceError if a schema registry cannot be reached; then nothing has changed, and the
+        same records can be given again.
 
-        Complexity: about 0.1 µs for a record whose twin was read lately, 1 µs for a plain one, several µs for
-        one that must be read the exact way.
+        Complexity: about 0.4 µs for a plain record, several µs for one that must be read the exact way.
         """
         held = self._records.held(records, side)
-        if not self._has_twins:
+        if known is None:
             found = self._read_all(held)
+        elif all(known):
+            return cast("list[Form]", known), []
         else:
-            known: list[Form | None] = list(map(self._twins.pop, held, repeat(None)))
-            found = cast("list[Form]", known)
-            if not all(known):
-                new = [record for record, form in zip(held, known, strict=True) if form is None]
-                read = iter(self._read_all(new))
-                found = [form or next(read) for form in known] if len(new) < len(known) else list(read)
-            if len(self._twins) > TWINS_LIMIT:
-                self._twins.clear()
+            new = [record for record, form in zip(held, known, strict=True) if form is None]
+            read = iter(self._read_all(new))
+            found = [form or next(read) for form in known]
         return found, [] if all(found) else self._refused(held, found)
 
     def _read_all(self, records: Sequence[bytes | None]) -> list[Form]:
-        """The forms of records that have no twin, read as columns if possible."""
+        """The forms of records, read as columns if possible."""
         read = self._read
         if self._columns is None or len(records) < FEW:
             return list(map(read, records))
@@ -208,12 +206,9 @@ class Codec:
     def _exactly(self, record: bytes | None) -> Form:
         """The form of a record that no fast reader takes, `IGNORED` if it has none."""
         try:
-            form = self.form(record)
+            return self.form(record)
         except (DecodeError, RelationError):
             return IGNORED
-        if self._has_twins and form is not IGNORED:
-            self._twins[form[3]] = form
-        return form
 
     def form(self, record: bytes | None) -> Form:
         """The form of one record, `IGNORED` for an event that is left out.
@@ -228,7 +223,7 @@ class Codec:
         if self._rows is not None and kind == self._row_kind:
             key = self._rows.key(value)
             self._rows.check(value)
-            if len(self._row_keys) >= TWINS_LIMIT:
+            if len(self._row_keys) >= LATEST_LIMIT:
                 self._row_keys.clear()
             self._row_keys[record] = key
             if self._rows.deletes(value):

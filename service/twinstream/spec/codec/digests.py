@@ -22,7 +22,7 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.codec import DIGEST_BYTES, IGNORED, TWINS_LIMIT, Codec, RefusedRecord
+from twinstream.spec.codec.codec import DIGEST_BYTES, IGNORED, LATEST_LIMIT, Codec, RefusedRecord
 from twinstream.spec.codec.layout import Route
 from twinstream.spec.codec.routes import Routing
 from twinstream.spec.file.model import Spec
@@ -134,7 +134,8 @@ class KeptCodec(Codec):
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
-        self._twins_of: dict[bytes, Any] = {}
+        self._twins: dict[bytes, Any] | None = {} if self.equal_by_record else None
+        self.equal_by_record = False  # Records are not held: twins are found by their digests.
         if spec.identity is not None:
             self.identity = self._digests.identity([spec.path_of(field) for field in spec.identity])
 
@@ -146,30 +147,36 @@ class KeptCodec(Codec):
 
     def take(self, secret: bytes) -> None:
         """Key the digests with a secret."""
-        self._twins_of.clear()
+        if self._twins is not None:
+            self._twins.clear()
         self._digests.take(secret)
 
     def forms(
-        self, records: Sequence[bytes | None], side: Side = Side.LEFT
+        self,
+        records: Sequence[bytes | None],
+        side: Side = Side.LEFT,
+        known: Sequence[Form | None] | None = None,  # noqa: ARG002 - no event holds its record
     ) -> tuple[list[Form], list[RefusedRecord]]:
-        """See `Codec.forms`. A twin is also found by a digest."""
-        held = self._records.held(records, side)
-        found = list(map(self._known if self._has_twins else self._new, held))
-        self._twins.clear()  # The readers have left records there.
-        if len(self._twins_of) > TWINS_LIMIT:
-            self._twins_of.clear()
+        """See `Codec.forms`. A twin is found by a digest."""
+        held, twins = self._records.held(records, side), self._twins
+        if twins is None:
+            found = list(map(self._new, held))
+        else:
+            found = [self._known(record, twins) for record in held]
+            if len(twins) > LATEST_LIMIT:
+                twins.clear()
         return found, [] if all(found) else self._refused(held, found)
 
-    def _known(self, record: bytes | None) -> Any:
+    def _known(self, record: bytes | None, twins: dict[bytes, Any]) -> Any:
         """The form of a record, which the other side may have brought lately."""
         if record is None:
             return self._new(record)
         seen = self._digests.of(record)
-        form = self._twins_of.pop(seen, None)
+        form = twins.pop(seen, None)
         if form is None:
             form = self._new(record)
             if form is not IGNORED:
-                self._twins_of[seen] = form
+                twins[seen] = form
         return form
 
     def _new(self, record: bytes | None) -> Any:

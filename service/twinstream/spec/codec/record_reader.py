@@ -37,8 +37,6 @@ IGNORED = _NoForm(None, b"", "", b"")
 """Stands for an event of a kind that the spec leaves out, and for a record that is no event."""
 
 RecordReader = Callable[[bytes | None], Form]
-Twins = dict[bytes, Any]
-"""Forms by their record; typed Any, since a plain tuple stands for a form."""
 
 _loads, _dumps = orjson.loads, orjson.dumps
 _KEYS = frozenset((str, int))
@@ -54,24 +52,23 @@ class Way(NamedTuple):
 
     `route` gives the route of an event. `reduce` leaves only the compared part of a value; None if all of it
     is compared. `keeps` tells whether the content of a form is the record. `exactly` reads each record that a
-    reader declines. If `twins` is given, forms are stored there, as `exactly` does.
+    reader declines.
     """
 
     route: Route
     reduce: Change | None
     keeps: bool
     exactly: RecordReader
-    twins: Twins | None
 
 
 def reader_of(  # noqa: C901 - the hot loop
     kinds: Kinds, way: Way, decode: Callable[[bytes | None], Any] | None = None
 ) -> RecordReader:
     """The fast reader of records with a decoder, of plain JSON without one."""
-    route, reduce, keeps, exactly, twins = way
+    route, reduce, keeps, exactly = way
     kind_of, alone = _kind_of(kinds), None if kinds.member else _told(kinds.other)
 
-    def read(record: Any) -> Any:  # noqa: C901
+    def read(record: Any) -> Any:
         try:
             if decode is not None:
                 value = decode(record)
@@ -94,10 +91,7 @@ def reader_of(  # noqa: C901 - the hot loop
                 lane = route(kind, value, content)
             elif kind is None:
                 return IGNORED
-            form = (lane, content, kind, record)
-            if twins is not None:
-                twins[record] = form
-            return form
+            return lane, content, kind, record
         except _DECLINE:
             return exactly(record)
 

@@ -4,15 +4,15 @@ The records of a topic have few shapes: the same members in the same order, some
 So one struct reads all of them, with each member in its place, and any of them absent. It is learned from
 records.
 
-A second struct reads the compared members whose values msgspec writes in canonical form (`core.canonical`):
-texts, booleans, null, whole numbers of up to 64 bits, and numbers with a point that are neither whole nor
-very large or small.
+Where canonical forms are asked for, it takes only records whose compared members msgspec writes in canonical
+form (`core.canonical`): texts, booleans, null, whole numbers of up to 64 bits, and numbers with a point that
+are neither whole nor very large or small. Members that are not compared are then removed, and the rest is
+written in the order of its names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -32,18 +32,20 @@ _NESTED = (dict, list)
 _NEEDS_ESCAPING = frozenset(map(chr, range(32))) | set('"\\')
 
 JsonDecoder = msgspec.json.Decoder[Any]
+_write_in_order = msgspec.json.Encoder(order="sorted").encode_lines
 
 
 class Shape:
     """The members of records in their order; which may have a point, and which are `nested`.
 
-    `every` reads all of a record. `dropped` are members that are not compared. `number` counts the shapes
-    learned before this one.
+    `decoder` reads all of a record. With `dropped` members, which are not compared, it takes only records
+    whose other members have a canonical form; with None the records are kept as they are. `number` counts the
+    shapes learned before this one.
     """
 
     def __init__(
         self,
-        dropped: Collection[str],
+        dropped: Collection[str] | None,
         names: Sequence[str] = (),
         floats: Collection[str] = (),
         nested: Collection[str] = (),
@@ -52,20 +54,24 @@ class Shape:
         self._dropped, self._number = dropped, number
         self._names, self._floats, self.nested = tuple(names), frozenset(floats), frozenset(nested)
         self._fields = {name: f"m{place}" for place, name in enumerate(names)}
-        self.every = self._decoder({name: Any if name in nested else _SCALAR for name in names})
-
-    def _decoder(self, types: Mapping[str, Any]) -> JsonDecoder:
-        fields = [(self._fields[name], kind, UNSET) for name, kind in types.items()]
-        rename = {self._fields[name]: name for name in types}
-        return msgspec.json.Decoder(
+        fields = [(field, self._type(name), UNSET) for name, field in self._fields.items()]
+        rename = {field: name for name, field in self._fields.items()}
+        self.decoder: JsonDecoder = msgspec.json.Decoder(
             msgspec.defstruct("Record", fields, rename=rename, omit_defaults=True, gc=False)
         )
 
-    @cached_property
-    def compared(self) -> JsonDecoder:
-        """A decoder of all compared members, in the order of their names."""
-        names = sorted(name for name in self._names if name not in self._dropped)
-        return self._decoder({name: _WRITTEN_NUMBER if name in self._floats else _WRITTEN for name in names})
+    def _type(self, name: str) -> Any:
+        if self._dropped is None or name in self._dropped:
+            return Any if name in self.nested else _SCALAR
+        return _WRITTEN_NUMBER if name in self._floats else _WRITTEN
+
+    def contents(self, values: Sequence[Any]) -> list[bytes]:
+        """The canonical forms of the compared members of some values, which lose all other members."""
+        for name in self._dropped or ():
+            if (field := self._fields.get(name)) is not None:
+                for value in values:
+                    setattr(value, field, UNSET)
+        return _write_in_order(values)[:-1].split(b"\n")
 
     def column(self, name: str, values: Sequence[Any]) -> list[Any]:
         """One member of each of some decoded values, `UNSET` where it is absent."""
@@ -73,8 +79,8 @@ class Shape:
         return [UNSET] * len(values) if field is None else list(map(attrgetter(field), values))
 
     def unusual(self, values: Sequence[Any]) -> Iterable[int]:
-        """The indexes of values read by `compared` that are not written in their canonical form."""
-        for name in self._floats.difference(self._dropped) if values else ():
+        """The indexes of values that are not written in their canonical form, where it is asked for."""
+        for name in () if self._dropped is None else self._floats.difference(self._dropped):
             for place, member in enumerate(self.column(name, values)):
                 if type(member) is float and (member.is_integer() or not 1e-3 <= abs(member) < 1e15):
                     yield place

@@ -42,4 +42,5 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         hears=running_at is None and spec.control is not None and spec.reads_marks,
         checks=checks_of(spec),
         fold=fold_of(spec, codec),
+        equal_by_record=codec.equal_by_record,
     )

@@ -202,7 +202,7 @@ def test_what_left_is_forgotten_in_time() -> None:
     held.came(LEFT, events)
     held.settle()
     assert waiting.passed({"axis": 1}) == {id(events[0]): events[0]}
-    held.left(events[:-1])
+    held.left(LEFT, events[:-1])
     held.settle()
     assert waiting.passed({"axis": 1}) == {}
     assert sum(map(len, waiting._heaps.values())) == 1
