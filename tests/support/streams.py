@@ -11,7 +11,6 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.twins import forms_of
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 from twinstream.core.overdue.survey import Survey
@@ -89,8 +88,9 @@ class Driver:
         marks: Sequence[Any] | None = None,
         attempts: Sequence[Attempt | None] | None = None,
     ) -> None:
-        twins = None if self.comparison.twins is None else self.comparison.twins.of(side, records)
-        forms, refused = self.codec.forms(records, side, twins and forms_of(twins))
+        twins = self.comparison.twins(side, records)
+        known = None if twins is None else [twin and twin[0] for twin in twins]
+        forms, refused = self.codec.forms(records, side, known)
         assert not refused, "every record is an event"
         first = self.offsets[side]
         self.offsets[side] += len(records)

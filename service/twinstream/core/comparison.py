@@ -22,7 +22,6 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.twins import Twins
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
@@ -56,10 +55,9 @@ class Comparison:
     `accounts` are by side, `holes` are the input that was not checked, `scopes` are the open ones. `proven`
     are the proofs of differences, and the batches they wait for. `copies` are by side the events that wait
     for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
-    records carry marks of them; `tables` are the rows that wait for later ones. `twins` look unmatched events
-    up by their records, where that may save reading a record. `ended` says by side whether it has.
-    `cut_short`: events have come since the comparison halted, and may include partners. `checks` are those of
-    single sides.
+    records carry marks of them; `tables` are the rows that wait for later ones. `ended` says by side whether
+    it has. `cut_short`: events have come since the comparison halted, and may include partners. `checks` are
+    those of single sides.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -88,7 +86,7 @@ class Comparison:
         self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
         self.tables = self.arrivals.tables
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
-        self.twins = Twins() if self._looks_up_twins() else None
+        self._looks_up_twins = self._matches_twins()
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
@@ -98,7 +96,7 @@ class Comparison:
         self.ended = self.ending.ended
         self.surveyed = Survey()
 
-    def _looks_up_twins(self) -> bool:
+    def _matches_twins(self) -> bool:
         """Whether events go to matching as they come, and no memory needs each of them."""
         rules = self.rules
         plain = not (rules.halt or self.copies) and self.tables is None and self.ledger.repeats is None
@@ -149,6 +147,13 @@ class Comparison:
         return [] if self.retries is None else self.retries.disagreeing()
 
     # -- feeding ------------------------------------------------------------------------------------------
+
+    def twins(self, side: Side, records: Sequence[bytes | None]) -> list[Event | None] | None:
+        """For each new record of a side an unmatched event of the other one with the same bytes, its *twin*.
+
+        None if a twin is not worth looking up. A record with a twin has its form, and need not be read.
+        """
+        return self.ledger.held.twins(side.other, records) if self._looks_up_twins else None
 
     def feed(self, side: Side, run: Run) -> list[Event]:
         """Take a run of one side; return the events of the other side that its events were paired with.
@@ -213,8 +218,6 @@ class Comparison:
         pairs = self._match(side, arranged)
         self.open_scopes.watch_pairs(pairs)
         self.ledger.came(side, events, pairs)
-        if self.twins is not None and len(pairs.events) < len(events):
-            self.twins.note(side, events)
         return pairs.partners
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:

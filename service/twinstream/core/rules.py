@@ -23,7 +23,7 @@ class Rules(Relation):
     `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its partition
     a copy may lie behind an equal event (see `repeats`). `checks` are about the rows of single sides.
     `fold` is given where rows replace earlier rows of their key (see `tables`). `equal_by_record`: equal
-    records are equal events, whatever side they are of, and most partners have equal ones (see `twins`).
+    records are equal events, whatever side they are of, and most partners have equal ones.
     """
 
     known: tuple[KnownDifference, ...] = ()

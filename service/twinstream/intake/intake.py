@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.twins import forms_of
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import Form, Side
+from twinstream.core.events import FORM, Form, Side
 from twinstream.core.start.cut import Cut, EventTimeCut
 from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
@@ -117,9 +116,8 @@ class Intake:
             return
         started = self._clock.monotonic()
         marks: Sequence[object] | None = self._marks(item)
-        memory = self._comparison.twins
-        twins = None if memory is None else memory.of(item.side, item.records)
-        known = None if twins is None else forms_of(twins)
+        twins = self._comparison.twins(item.side, item.records)
+        known = None if twins is None else [twin and twin[FORM] for twin in twins]
         forms, refused = self._codec.forms(item.records, item.side, known)
         self._under_way = item
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=twins)

@@ -62,6 +62,9 @@ class Standing(Enum):
     ASIDE = "all of the node is set aside"
 
 
+_IN_OPEN_EPOCH = (Standing.TOGETHER, Standing.BEHIND)
+
+
 class Queued(NamedTuple):
     """A barrier of the side ahead, the time since which it is unmatched, and the epoch behind it."""
 
@@ -211,6 +214,25 @@ class EpochsIndex(Index):
                 pairs.partners.append(partner)
                 pairs.events.append(barrier)
         return pairs
+
+    def match_twins(self, side: Side, twins: Sequence[Event]) -> int:
+        """See `Index`. Complexity: O(1) a twin over lanes.
+
+        A side that is ahead has no partners here: its events belong behind its last barrier.
+        """
+        matched = 0
+        while self.standing(side) in _IN_OPEN_EPOCH:
+            matched += self._open.match_twins(side, twins[matched:])
+            if matched == len(twins) or not self._is_met_by(twins[matched]):
+                break
+            self._meet(side, twins[matched])
+            matched += 1
+        return matched
+
+    def _is_met_by(self, twin: Event) -> bool:
+        """Whether a twin is the oldest queued barrier, and nothing is left of the open epoch."""
+        at_end = bool(self._queued) and self._queued[0].barrier is twin and self._aside is None
+        return at_end and all(map(self._open.empty, Side)) and not tuple(self._open.scopes())
 
     def _feed_stretch(self, side: Side, stretch: list[Event], pairs: Pairs) -> None:
         standing = self.standing(side)

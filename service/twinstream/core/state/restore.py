@@ -56,7 +56,7 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     if comparison.ledger.repeats is not None:
         comparison.ledger.repeats.restore(state["repeats"], held[Side.RIGHT])
     for side in Side:
-        comparison.ledger.held.came(side, held[side].values())
+        comparison.ledger.held.came(side, list(held[side].values()))
     comparison.ledger.held.settle()
     for side in Side:
         comparison.ledger.held.of(side).take_changes()

@@ -3,30 +3,8 @@
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.arrivals import twins as module
-from twinstream.core.arrivals.twins import Twins
-from twinstream.core.events import Event, Form
 
 A, B, C = (record({"k": "a", "v": value}) for value in range(3))
-
-
-def event(content: bytes) -> Event:
-    return Event(Form("", content, "event", content), 0, 0, 0, 0.0)
-
-
-def test_a_twin_is_given_away_once_and_only_to_the_other_side() -> None:
-    memory, one = Twins(), event(A)
-    memory.note(LEFT, [one])
-    assert memory.of(LEFT, [A]) == [None]
-    assert memory.of(RIGHT, [A, A, B]) == [one, None, None]
-
-
-def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LIMIT", 3)
-    memory = Twins()
-    for number in range(10):
-        memory.note(LEFT, [event(b"%d" % number)])
-    assert sum(twin is not None for twin in memory.of(RIGHT, [b"%d" % number for number in range(10)])) <= 4
 
 
 def test_a_twin_that_is_not_minimal_is_not_matched() -> None:
@@ -51,6 +29,28 @@ def test_a_run_of_twins_and_others_is_matched_in_its_order() -> None:
     driver.feed(LEFT, [C, A])
     assert (driver.comparison.matched, driver.comparison.unmatched(LEFT)) == (3, 1)
     assert not driver.comparison.diverged
+
+
+DAYS = "{barrier: day, inner: {per_key: [k]}}"
+KINDS = "kinds: {day: {where: {k: day}}, event: {}}\n"
+DAY, NEXT = (record({"k": "day", "v": value}) for value in range(2))
+
+
+def test_twins_are_matched_over_barriers() -> None:
+    driver = Driver(spec(DAYS, KINDS))
+    driver.feed(LEFT, [A, B, DAY, C, NEXT, A])
+    driver.feed(RIGHT, [A, B, DAY, C, NEXT])
+    assert (driver.comparison.matched, driver.held(LEFT)) == (5, [5])
+    assert not driver.comparison.diverged
+
+
+@pytest.mark.parametrize("right", [[DAY, A], [A, NEXT, DAY], [B, DAY, A]])
+def test_no_twin_is_matched_over_a_barrier_that_one_side_lacks(right: list[bytes]) -> None:
+    driver = Driver(spec(DAYS, KINDS))
+    driver.feed(LEFT, [A, B, DAY, C])
+    driver.feed(RIGHT, right)
+    driver.comparison.review()
+    assert driver.comparison.diverged
 
 
 @pytest.mark.parametrize("order", ["{per_key: [k]}", "unordered", "total"])
