@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,21 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.stack import MakeTopic
 from twinstream.spark import records
 
 ORIGIN = ("topic", "partition", "offset")
+EVENTS = [{"k": "abc"[n % 3], "n": n} for n in range(25)]
+SPEC = """
+version: 1
+name: sink
+reference: {{topic: {}}}
+candidate: {{topic: {}}}
+order: {{per_key: [k]}}
+{}
+"""
+REPLAYS = "duplicates: {policy: replays, horizon: 10}"
 
 
 class Record(NamedTuple):
@@ -95,3 +107,19 @@ def _position(consumer: Consumer, place: TopicPartition) -> int:
 @pytest.fixture
 def pipelines(session: SparkSession, kafka: Kafka, topic: MakeTopic, tmp_path: Path) -> Pipelines:
     return Pipelines(session, kafka, topic, tmp_path)
+
+
+def compared(pipelines: Pipelines, one: str, other: str, more: str = REPLAYS) -> dict[str, Any]:
+    (pipelines.folder / "spec.yaml").write_text(SPEC.format(one, other, more))
+    brokers = ("--brokers", pipelines.kafka.brokers, "--json")
+    _, out, err = twinstream("check", "spec.yaml", *brokers, folder=pipelines.folder)
+    assert not err
+    answer: dict[str, Any] = json.loads(out)
+    return answer
+
+
+def attempts(records: list[Record]) -> Counter[str]:
+    """How many records each attempt of a task wrote, whatever the execution."""
+    return Counter(
+        (record.headers["twinstream-attempt"] or b"").decode().partition("/")[2] for record in records
+    )

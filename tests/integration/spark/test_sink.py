@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
-from tests.integration.spark.conftest import ORIGIN, Pipelines, Record
-from tests.support.commands import twinstream
+from tests.integration.spark.conftest import EVENTS, ORIGIN, Pipelines, attempts, compared
 from tests.support.spark import SOCKETS
 from twinstream.errors import SinkError
 from twinstream.spark import KafkaSink
@@ -21,37 +19,10 @@ from twinstream.spec.decode.control import control_record
 
 pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(300)]
 
-EVENTS = [{"k": "abc"[n % 3], "n": n} for n in range(25)]
-SPEC = """
-version: 1
-name: sink
-reference: {{topic: {}}}
-candidate: {{topic: {}}}
-order: {{per_key: [k]}}
-{}
-"""
-REPLAYS = "duplicates: {policy: replays, horizon: 10}"
-
 
 def sink(pipelines: Pipelines, topic: str, **more: Any) -> KafkaSink:
     given = {"brokers": pipelines.kafka.brokers, "topic": topic, "query": "q", "version": "1", **more}
     return KafkaSink(**given)
-
-
-def compared(pipelines: Pipelines, one: str, other: str, more: str = REPLAYS) -> dict[str, Any]:
-    (pipelines.folder / "spec.yaml").write_text(SPEC.format(one, other, more))
-    brokers = ("--brokers", pipelines.kafka.brokers, "--json")
-    _, out, err = twinstream("check", "spec.yaml", *brokers, folder=pipelines.folder)
-    assert not err
-    answer: dict[str, Any] = json.loads(out)
-    return answer
-
-
-def attempts(records: list[Record]) -> Counter[str]:
-    """How many records each attempt of a task wrote, whatever the execution."""
-    return Counter(
-        (record.headers["twinstream-attempt"] or b"").decode().partition("/")[2] for record in records
-    )
 
 
 def test_a_record_names_its_query_batch_attempt_and_input(pipelines: Pipelines) -> None:
