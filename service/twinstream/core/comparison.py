@@ -43,6 +43,8 @@ from twinstream.core.tables.declared import SettledBy, Step
 from twinstream.core.tables.tables import UNCLEAR, Tables
 from twinstream.errors import RelationError
 
+OF_DROPPED_ROWS = ("missing", "extra", "changed")
+"""The kinds of divergence that a row makes which one version dropped as late."""
 TWO_QUERIES = (
     "two queries of this version write its topic, and `emits` takes one: the batches of one say nothing "
     "about the rows of the other"
@@ -447,7 +449,7 @@ class Comparison:
 
     def take_closed(self) -> list[Divergence]:
         """The divergences of closed scopes since the last call; one found again keeps its number."""
-        return self.differences.take_closed()
+        return self._with_likely_cause(self.differences.take_closed())
 
     def take_tainted(self) -> list[int]:
         """The numbers of divergences taken earlier that have been tainted since the last call."""
@@ -459,7 +461,18 @@ class Comparison:
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
         open_findings += [half.divergence for side in Side for half in self.differences.disputed.all(side)]
-        return open_findings if self.cut_short else open_findings + self.ending.facing()
+        return self._with_likely_cause(
+            open_findings if self.cut_short else open_findings + self.ending.facing()
+        )
+
+    def _with_likely_cause(self, divergences: list[Divergence]) -> list[Divergence]:
+        """Divergences with what the versions dropped as late, where a dropped row may have made them."""
+        uneven = self.clocks.late.uneven() if divergences else None
+        if uneven is None:
+            return divergences
+        return [
+            one._replace(uneven=uneven) if one.finding.kind in OF_DROPPED_ROWS else one for one in divergences
+        ]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
+from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.explain.picture import from_difference, json_text, told_apart
@@ -25,6 +26,8 @@ ABSENCE = "‹absent›"
 """Stands for an absent member, which differs from null."""
 TEXT_LIMIT = 300
 """The most characters of a value in a sentence."""
+PARTITIONS_NAMED = 3
+"""The most partitions of the input that are named in a sentence, besides how many more there are."""
 FIELDS_NAMED = 3
 """The most fields of a changed event that are named with both values; beyond that only names are given."""
 
@@ -106,6 +109,8 @@ def text_of(
     else:
         sentences = [_what(finding, sight), _proof(finding, order, sight), *_input(finding.event)]
     sentences += _replaced(finding)
+    if divergence.uneven is not None:
+        sentences.append(_likely_cause(divergence.uneven))
     if divergence.late is not None:
         sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
     if divergence.tainted:
@@ -160,6 +165,24 @@ def _input(event: Event) -> Iterator[str]:
     if isinstance(mark, str) and mark:
         topic, partition, offset = input_position(mark)
         yield f"It comes from the input record in {topic} partition {partition} offset {offset}."
+
+
+def _likely_cause(uneven: DroppedUnevenly) -> str:
+    """What the versions dropped as late of the same input."""
+    named = [f"{topic} partition {partition} {_stretch(*ends)}" for topic, partition, *ends in uneven.input]
+    if len(named) > PARTITIONS_NAMED:
+        named[PARTITIONS_NAMED:] = [f"{len(named) - PARTITIONS_NAMED} more partitions"]
+    where = " and ".join([*filter(None, [", ".join(named[:-1])]), named[-1]])
+    rows = "1 row" if uneven.left == 1 else f"{uneven.left:,} rows"
+    return (
+        f"Of the input in {where}, the reference dropped {rows} as late and the candidate {uneven.right:,}: "
+        "a different watermark or trigger is the likely cause."
+    )
+
+
+def _stretch(first: int, end: int) -> str:
+    """Offsets from the first up to the end, which is not one of them."""
+    return f"offset {first}" if end == first + 1 else f"offsets {first} to {end - 1}"
 
 
 # -- changed -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from twinstream.core.clocks.input import Finished, InputPartition
+from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError
 from twinstream.ports import Control, ControlEntry
@@ -72,8 +72,19 @@ def unreliable(spec: Spec, control: Control | None) -> str | None:
 def finished(record: ControlRecord, topic: str) -> Finished:
     """The batch that a control record reports as finished, for one output topic."""
     consumed, since = _places(record.consumed), _places(record.consumed_from)
-    written = record.written.get(topic)
-    return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written, since)
+    written, late = record.written.get(topic), _late(record)
+    return Finished(
+        record.query_id, record.run_id, record.batch, consumed, record.watermark, written, since, late=late
+    )
+
+
+def _late(record: ControlRecord) -> DroppedRows | None:
+    """The rows that were dropped by the end of a batch, this one or the last; None if they end elsewhere."""
+    late = record.late
+    ends = {record.batch: record.consumed_from, record.batch + 1: record.consumed}
+    if late is None or late.before not in ends:
+        return None
+    return DroppedRows(late.rows, late.since, _places(ends[late.before]))
 
 
 def _places(offsets: WrittenOffsets) -> dict[InputPartition, int]:

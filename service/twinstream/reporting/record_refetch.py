@@ -145,4 +145,5 @@ def _key(divergence: Divergence) -> Any:
     """A key that distinguishes reports."""
     places = tuple(_place(side, event) for side, event in _events(divergence.finding))
     first = divergence.first.event
-    return divergence.finding.kind, places, first[1:3], divergence.tainted, divergence.late
+    more = divergence.tainted, divergence.late, divergence.uneven
+    return divergence.finding.kind, places, first[1:3], *more

@@ -27,9 +27,10 @@ from typing_extensions import override
 from twinstream.errors import SinkError
 from twinstream.spark import checks
 from twinstream.spark.control import ControlWriter
+from twinstream.spark.late import LateCount
 from twinstream.spark.running import identifier, kafka_offsets
 from twinstream.spark.topics import SERVERS, Topics
-from twinstream.spec.decode.control import ControlRecord
+from twinstream.spec.decode.control import ControlRecord, LateRows
 
 
 class ProgressListener(StreamingQueryListener):
@@ -68,6 +69,7 @@ class ProgressListener(StreamingQueryListener):
         checks.of_output(self._topics, topic)
         checks.of_control(self._topics, control, topic)
         self._writer = ControlWriter(self._topics, control)
+        self._late: LateCount | None = None
 
     @override
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -76,8 +78,14 @@ class ProgressListener(StreamingQueryListener):
     @override
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Tell what a batch has done: Spark calls it."""
-        if event.progress.name == self.query:
-            self._writer.write(partial(self._record, event.progress))
+        progress = event.progress
+        if progress.name != self.query:
+            return
+        if self._late is None or self._late.run != str(progress.runId):
+            self._late = LateCount(str(progress.runId), progress.batchId)
+        dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+        self._late.add(progress.batchId, dropped)
+        self._writer.write(partial(self._record, progress, self._late.told))
 
     @override
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
@@ -87,7 +95,7 @@ class ProgressListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Spark calls it; the last batch has been told."""
 
-    def _record(self, progress: StreamingQueryProgress) -> ControlRecord:
+    def _record(self, progress: StreamingQueryProgress, late: LateRows) -> ControlRecord:
         return ControlRecord(
             version=self.version,
             query_id=identifier(self.query, str(progress.id)),
@@ -99,6 +107,7 @@ class ProgressListener(StreamingQueryListener):
             watermark=_milliseconds(progress.eventTime.get("watermark")),
             written={self.topic: self._topics.ends(self.topic)},
             rows=max(0, progress.sink.numOutputRows),
+            late=late,
         )
 
 

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 
 from twinstream.errors import SinkError
+from twinstream.spark.late import dropped_in
 from twinstream.spec.decode.control import WrittenOffsets
 
 QUERY_ID = "sql.streaming.queryId"
@@ -36,6 +37,7 @@ class RunningBatch(NamedTuple):
     """One batch of a query: what it consumes, as next offsets, and its watermark in milliseconds.
 
     `is_temporary`: its checkpoint goes with the query. Sources other than Kafka are left out of `consumed`.
+    `dropped_before` are the rows that the batch before it dropped as late, if that is known.
     """
 
     spark_id: str
@@ -45,6 +47,7 @@ class RunningBatch(NamedTuple):
     consumed: WrittenOffsets
     consumed_from: WrittenOffsets
     watermark: int | None
+    dropped_before: int | None
 
 
 def running_batch(batch: DataFrame, number: int) -> RunningBatch:
@@ -84,6 +87,7 @@ def _running(batch: DataFrame, spark_id: str, number: int) -> RunningBatch:
         _offsets(now.get()),
         _offsets(before.get()) if before.isDefined() else {},
         watermark or None,
+        dropped_in(number - 1, query),
     )
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 
 from twinstream.spark import checks
 from twinstream.spark.control import ControlWriter
+from twinstream.spark.late import LateCount
 from twinstream.spark.marks import marked
 from twinstream.spark.running import RunningBatch, identifier, running_batch
 from twinstream.spark.topics import SERVERS, Offsets, Topics
@@ -67,14 +68,16 @@ class KafkaSink:
         self._options = {"kafka.acks": "all", **(options or {}), SERVERS: brokers}
         self._topics: Topics | None = None
         self._writer: ControlWriter | None = None
-        self._run: str | None = None
+        self._late: LateCount | None = None
         self._written: Offsets = {}
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch: Spark calls it."""
         running = running_batch(batch, number)
-        if running.run_id != self._run:
+        if self._late is None or running.run_id != self._late.run:
             self._begin(batch, running)
+            self._late = LateCount(running.run_id, number)
+        self._late.add(number - 1, running.dropped_before)
         execution, query = uuid.uuid4().hex[:8], identifier(self.query, running.spark_id)
         self._write(batch, query, number, execution)
         if self._writer is not None:
@@ -94,7 +97,6 @@ class KafkaSink:
             checks.of_versions(self._topics, self.control, self.topic, self.version, running)
             self._writer = ControlWriter(self._topics, self.control)
         self._written = self._topics.ends(self.topic)
-        self._run = running.run_id
 
     def _write(self, batch: DataFrame, query: str, number: int, execution: str) -> None:
         if self._sort_by:
@@ -117,4 +119,5 @@ class KafkaSink:
             watermark=running.watermark,
             written={self.topic: self._written},
             rows=sum(end - before.get(partition, 0) for partition, end in self._written.items()),
+            late=None if self._late is None else self._late.told,
         )

@@ -9,6 +9,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec, waiting_events
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
+from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event
 from twinstream.explain.masking import EVERYTHING, Mask
@@ -272,3 +273,28 @@ def test_an_event_without_a_partner_names_the_input_record_that_it_comes_from(
     marked = divergence.finding._replace(left=Event(*event, mark))
     report = driver.explainer(EVERYTHING).report(divergence._replace(finding=marked))
     assert report["text"].endswith(f"No equal one came before the candidate ended or was long past it.{told}")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ([("in", 0, 5, 6)], "in partition 0 offset 5"),
+        ([("a", 0, 5, 9), ("b", 1, 0, 3)], "a partition 0 offsets 5 to 8 and b partition 1 offsets 0 to 2"),
+        (
+            [("in", partition, 8, 9) for partition in range(5)],
+            "in partition 0 offset 8, in partition 1 offset 8, in partition 2 offset 8 and 2 more partitions",
+        ),
+    ],
+)
+def test_what_the_versions_dropped_as_late_is_told_with_the_input_that_it_was_part_of(
+    inputs: list[tuple[str, int, int, int]], told: str
+) -> None:
+    driver = Driver(spec("unordered"))
+    driver.take(rides("L:7a"), review=True)
+    driver.end()
+    (divergence,) = driver.findings()
+    uneven = divergence._replace(uneven=DroppedUnevenly(tuple(inputs), 1, 1200))
+    text = driver.explainer(EVERYTHING).report(uneven)["text"]
+    cause = "a different watermark or trigger is the likely cause."
+    dropped = "the reference dropped 1 row as late and the candidate 1,200"
+    assert text.endswith(f" Of the input in {told}, {dropped}: {cause}")

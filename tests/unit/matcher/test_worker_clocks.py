@@ -195,6 +195,54 @@ def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(be
     assert list(bench.reports().values()) == [after]
 
 
+def say_late(bench: Clocked, rows: Mapping[str, int]) -> None:
+    """Each version finishes two batches of 10 records of the input; in the first it dropped so many rows."""
+    for version, dropped in rows.items():
+        for batch, consumed, before in ((4, 10, 0), (5, 20, dropped)):
+            late = {"rows": before, "since": 4, "before": batch}
+            consumed_from = {"in": {"0": consumed - 10}} if batch > 4 else {"in": {"0": 5}}
+            bench.say(version, batch, consumed, consumed_from=consumed_from, late=late)
+
+
+def test_a_difference_tells_what_the_versions_dropped_as_late_where_that_differs(bench: Clocked) -> None:
+    bench.put_out(LEFT, 5)
+    say_late(bench, {"1": 0, "2": 3})
+    bench.settled()
+    (report,) = bench.reports().values()
+    assert (report.kind, report.provisional) == ("missing", False)
+    assert report.text.endswith(
+        "It comes from the input record in in partition 0 offset 5. Of the input in in partition 0 offsets "
+        "5 to 9, the reference dropped 0 rows as late and the candidate 3: a different watermark or trigger "
+        "is the likely cause."
+    )
+
+
+def test_a_difference_says_nothing_of_late_rows_where_both_versions_dropped_as_many(bench: Clocked) -> None:
+    bench.put_out(LEFT, 5)
+    say_late(bench, {"1": 3, "2": 3})
+    bench.settled()
+    (report,) = bench.reports().values()
+    assert "late" not in report.text
+
+
+def test_late_rows_change_no_verdict(bench: Clocked) -> None:
+    for side in Side:
+        bench.put_out(side, 5)
+    say_late(bench, {"1": 0, "2": 3})
+    assert bench.settled().verdict == "EQUIVALENT"
+
+
+def test_a_restart_forgets_no_late_rows(bench: Clocked) -> None:
+    say_late(bench, {"1": 0, "2": 3})
+    bench.settled()
+    bench.source._control = [b"gone"] * len(bench.source._control)
+    bench.restarted()
+    bench.put_out(LEFT, 5)
+    bench.settled()
+    (report,) = bench.reports().values()
+    assert "the reference dropped 0 rows as late and the candidate 3" in report.text
+
+
 # -- event time --------------------------------------------------------------------------------------------
 
 

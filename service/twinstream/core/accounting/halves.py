@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of, rows_of
+from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
 
@@ -35,6 +36,7 @@ class Divergence(NamedTuple):
     `first` is the finding as it was first made: an event that was missing and turned up elsewhere is found
     again under its number, as an event that changed places. A tainted divergence lies behind a hole and
     decides nothing. `late` is the delay of its partner in seconds of Kafka time, if it came after all.
+    `uneven` are the rows that the versions dropped as late, where that is its likely cause.
     """
 
     finding: Finding
@@ -42,6 +44,7 @@ class Divergence(NamedTuple):
     first: Finding
     number: int = -1
     late: float | None = None
+    uneven: DroppedUnevenly | None = None
 
 
 class Half(NamedTuple):

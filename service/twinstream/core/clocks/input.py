@@ -50,12 +50,21 @@ class Input(NamedTuple):
     window_end_of: TimeOf | None
 
 
+class DroppedRows(NamedTuple):
+    """The `rows` that a run has dropped as late of the input below `consumed`, from batch `since` on."""
+
+    rows: int
+    since: int
+    consumed: Mapping[InputPartition, int]
+
+
 class Finished(NamedTuple):
     """A batch that a query reports as finished.
 
     `consumed` and `written` are next offsets: of the input, and of the compared topic; `written` is None if
     the record does not name that topic. `since` are the first offsets that the batch itself has consumed,
-    where the record has them. `at` is the offset of the record in the control topic, if it is known.
+    where the record has them. `at` is the offset of the record in the control topic, if it is known. `late`
+    is None where the version does not know it.
     """
 
     query: str
@@ -66,6 +75,7 @@ class Finished(NamedTuple):
     written: Mapping[int, int] | None
     since: Mapping[InputPartition, int] = MappingProxyType({})
     at: int | None = None
+    late: DroppedRows | None = None
 
     def row(self) -> list[Any]:
         """What waits of it in the state of its query."""

@@ -14,6 +14,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.arrival import ArrivalClock
 from twinstream.core.clocks.event_time import EventTime, EventTimes
 from twinstream.core.clocks.input import Finished, Input, InputProgress
+from twinstream.core.clocks.late import LateCounts
 from twinstream.core.events import Side
 from twinstream.core.overdue.points import PointsClock
 from twinstream.core.rules import Rules
@@ -22,8 +23,9 @@ from twinstream.core.rules import Rules
 class Clocks:
     """`arrival`; `times` of events, if declared; `progress` where the versions report theirs.
 
-    `points` are those of unmatched events on the declared one of the last two. `reads_input_marks`: the marks
-    of events are read, which name the input record that an event comes from.
+    `late` are the rows that they report as dropped. `points` are those of unmatched events on the declared
+    one of `times` and `progress`. `reads_input_marks`: the marks of events are read, which name the input
+    record that an event comes from.
     """
 
     def __init__(self, rules: Rules, held: UnmatchedEvents) -> None:
@@ -31,6 +33,7 @@ class Clocks:
         self.arrival = ArrivalClock(rules.overdue_after_ms)
         self.times = EventTimes(passing) if isinstance(passing, EventTime) else None
         self.progress = InputProgress() if rules.hears else None
+        self.late = LateCounts()
         declared = self.times or self.progress
         self.points = PointsClock(passing, declared, held) if passing and declared else None
         self.reads_input_marks = isinstance(passing, Input) and rules.fold is None
@@ -48,7 +51,10 @@ class Clocks:
 
     def note_finished(self, side: Side, fact: Finished) -> str | None:
         """Note a control record of a version; returns a sentence if input may have been left out."""
-        return None if self.progress is None else self.progress.note(side, fact)
+        if self.progress is None:
+            return None
+        self.late.note(side, fact)
+        return self.progress.note(side, fact)
 
     def look(
         self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float
@@ -64,6 +70,7 @@ class Clocks:
             "clock": self.arrival.state(),
             "passing": {} if self.times is None else {"times": self.times.state()},
             "progress": [] if self.progress is None else self.progress.state(),
+            **({} if self.progress is None else {"late": self.late.state()}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -73,3 +80,5 @@ class Clocks:
             self.times.restore(state["passing"]["times"])
         if self.progress is not None:
             self.progress.restore(state["progress"])
+            if "late" in state:  # A checkpoint of an earlier version has none, and lacks only a hint.
+                self.late.restore(state["late"])

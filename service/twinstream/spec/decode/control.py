@@ -22,14 +22,27 @@ WrittenOffsets = dict[str, dict[Partition, Count]]
 """By topic and partition, the offset behind the last record."""
 
 
+class LateRows(BaseModel):
+    """How many rows a run has dropped as late in the batches from `since` on that come `before` another.
+
+    It is the sum of the counters of all its operators with state. A run counts from zero.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    rows: Count
+    since: Count
+    before: Count
+
+
 class ControlRecord(BaseModel):
     """One finished micro-batch.
 
     `version` is the text that the comparison file gives to a side. `consumed` and `written` are next offsets:
     all before them is consumed, or stands in the topic; no output that stands there by then comes from input
     behind them. `consumed_from` is optional: where this batch itself began. `watermark` is in milliseconds
-    since the epoch, None for a query without one. `rows` is how many events the batch wrote. The newest
-    `run_id` of a query wins.
+    since the epoch, None for a query without one. `rows` is how many events the batch wrote. `late` is None
+    where it is not known. The newest `run_id` of a query wins.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -44,6 +57,7 @@ class ControlRecord(BaseModel):
     watermark: Annotated[int, Field(ge=-_LARGEST - 1, le=_LARGEST)] | None = None
     written: WrittenOffsets
     rows: Count
+    late: LateRows | None = None
     mode: Literal["append", "update", "complete"] = "append"
 
 
