@@ -65,19 +65,23 @@ class Disorder:
 
 @dataclass(frozen=True, slots=True)
 class AdEvents:
-    """All events of a run: `event(n)` is the key and the value of the n-th record."""
+    """All events of a run: `event(n)` is the key and the value of the n-th record.
+
+    Their times run `speed` times as fast as the schedule.
+    """
 
     seed: int
     start_ms: int
     schedule: Schedule
     disorder: Disorder = Disorder()
+    speed: float = 1.0
 
     def event(self, n: int) -> tuple[bytes, bytes]:
         """Key (the ad) and value (JSON) of event `n`, as they are written to Kafka."""
         digest = blake2b(_SEED_AND_NUMBER.pack(self.seed, n), digest_size=24).digest()
         user, page, address, ad, ad_type, event_type, which, how_much = _DRAWS.unpack(digest)
         back = self.disorder.milliseconds(which / _UINT32, how_much / _UINT32)
-        due = self.start_ms + int(self.schedule.due_seconds(n) * 1000)
+        due = self.start_ms + int(self.schedule.due_seconds(n) * 1000 * self.speed)
         ad_id = ad_name(ad % ADS)
         value = _TEMPLATE % (
             user % USERS,

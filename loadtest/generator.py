@@ -154,6 +154,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="same seed, same events (%(default)s)")
     parser.add_argument("--start-time", type=int, help="event time of the start, ms since 1970 (now)")
     parser.add_argument(
+        "--speed", type=float, default=1.0, help="how many times as fast event times run (%(default)s)"
+    )
+    parser.add_argument(
         "--disorder", type=float, default=0.1, help="share of events out of order (%(default)s)"
     )
     parser.add_argument(
@@ -180,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the generator from the command line; 1 if the broker did not take every record."""
     options = arguments(argv)
     start_ms = options.start_time if options.start_time is not None else time.time_ns() // 1_000_000
-    events = AdEvents(options.seed, start_ms, options.schedule, options.disorder)
+    events = AdEvents(options.seed, start_ms, options.schedule, options.disorder, options.speed)
     run = Run(events, options.brokers, options.topic, options.count, paced=not options.unpaced)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: run.stop())

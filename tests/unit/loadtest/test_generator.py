@@ -121,3 +121,8 @@ def test_a_bad_option_ends_with_exit_code_2(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit, match="2"):
         arguments(["--brokers", "b:1", "--rate", "-5"])
     assert "rate must be above 0" in capsys.readouterr().err
+
+
+def test_event_times_may_run_faster_than_the_schedule() -> None:
+    fast = times(AdEvents(7, START_MS, Schedule(1000), IN_ORDER, speed=6), 1_000)
+    assert [at - START_MS for at in fast] == [6 * (at - START_MS) for at in times(events(), 1_000)]

@@ -1,0 +1,1 @@
+"""Load tests of the PySpark side: what the sink costs, and how soon a lost event is found."""
