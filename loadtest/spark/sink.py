@@ -1,6 +1,6 @@
 """What `KafkaSink` costs a query, against the same query with Spark's own Kafka sink, in one run.
 
-    python -m loadtest.spark.sink [--rounds 7] [--query json|copy] [--batch large|small] [--json FILE]
+    python -m loadtest.spark.sink [--rounds 5] [--query json|copy] [--batch large|small] [--json FILE]
 
 One Spark session reads the advertising events from a topic of the embedded broker, batch by batch, and writes
 them to another topic. *json* reads each event's fields and writes them as JSON, the least that a pipeline
@@ -10,15 +10,15 @@ writes in these ways, in turn, each with a checkpoint and a topic of its own:
 
 - *kafka*: Spark's own sink, `format("kafka")`;
 - *foreachBatch*: a function that writes its batch by `format("kafka")`, and does nothing else;
-- *no reflect*: `KafkaSink(reflect=False)` without a control topic, which adds headers;
-- *headers*: the same with `reflect`;
+- *headers*: `KafkaSink` without a control topic, which adds headers;
 - *sink*: `KafkaSink` with a control topic.
 
 So each adds one thing to the one before. What counts is how a way compares with *kafka* in the same round:
-`lost` is the share of the throughput that is gone, `more` the seconds that its median batch takes longer,
-both as the median of the rounds with their range. Times are those of Spark's progress reports
-(`triggerExecution`; `parts` has the others). The first batch of a query is left out: there a sink connects
-and checks what it needs, which `first` tells. The first round is left out, too: Spark's compiler works then.
+`lost` is the share of the throughput that is gone, and `more` the seconds that its median batch takes longer.
+`cpu` is how much more processor time a row takes of Spark, this process and the broker, which tells more where
+others use the machine. All are medians of the rounds, with their range. Times are those of Spark's progress
+reports (`triggerExecution`; `parts` has the others). The first batch of a query is left out: there a sink
+connects and checks what it needs, which `first` tells. The first round is left out, too: Java compiles then.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ import click
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from rich.console import Console
 from rich.table import Table
 
@@ -46,7 +47,7 @@ from deploy.embedded import jars
 from deploy.embedded.kafka import Kafka
 from loadtest.ad_events import AdEvents
 from loadtest.generator import Run
-from loadtest.measuring import environment, write_report, yardstick_ns
+from loadtest.measuring import environment, spent_by, write_report, yardstick_ns
 from loadtest.schedule import Schedule
 from twinstream.spark import KafkaSink, records
 
@@ -69,8 +70,13 @@ class Size:
     batches: int
     rows: int
 
+    @property
+    def events(self) -> int:
+        """The rows of all batches."""
+        return (self.batches + 1) * self.rows
 
-SIZES = {"large": Size(8, 100_000), "small": Size(20, 500)}
+
+SIZES = {"large": Size(3, 300_000), "small": Size(20, 500)}
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Target:
         """The options of Spark's Kafka writer."""
         return {"kafka.bootstrap.servers": self.brokers, "topic": self.topic}
 
-    def sink(self, *, control: str | None = None, reflect: bool = True) -> KafkaSink:
+    def sink(self, control: str | None = None) -> KafkaSink:
         """Our sink."""
         return KafkaSink(
             brokers=self.brokers,
@@ -94,7 +100,6 @@ class Target:
             version=self.topic,
             control=control,
             origin=ORIGIN,
-            reflect=reflect,
         )
 
 
@@ -112,11 +117,6 @@ def by_foreach_batch(rows: DataFrame, to: Target) -> DataStreamWriter:
     return rows.select("key", "value").writeStream.foreachBatch(write)
 
 
-def without_reflect(rows: DataFrame, to: Target) -> DataStreamWriter:
-    """Headers, without the call that tells the attempts of a task apart."""
-    return rows.writeStream.foreachBatch(to.sink(reflect=False))
-
-
 def by_headers(rows: DataFrame, to: Target) -> DataStreamWriter:
     """Headers alone."""
     return rows.writeStream.foreachBatch(to.sink())
@@ -124,13 +124,12 @@ def by_headers(rows: DataFrame, to: Target) -> DataStreamWriter:
 
 def by_sink(rows: DataFrame, to: Target) -> DataStreamWriter:
     """Headers and control records."""
-    return rows.writeStream.foreachBatch(to.sink(control=to.control))
+    return rows.writeStream.foreachBatch(to.sink(to.control))
 
 
 WAYS: dict[str, Callable[[DataFrame, Target], DataStreamWriter]] = {
     "kafka": by_kafka,
     "foreachBatch": by_foreach_batch,
-    "no reflect": without_reflect,
     "headers": by_headers,
     "sink": by_sink,
 }
@@ -161,22 +160,28 @@ class Bench:
         """A topic with as many events as the batches take."""
         topic = self._kafka.create_topic(f"events-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
         events = AdEvents(0, START_MS, Schedule(RATE))
-        summary = Run(events, self._kafka.brokers, topic, (size.batches + 1) * size.rows, paced=False).run()
+        summary = Run(events, self._kafka.brokers, topic, size.events, paced=False).run()
         assert summary.failed == 0, "Kafka took everything"
         return topic
 
     def run(self, source: str, size: Size, query: str, way: str) -> Result:
         """One query from the begin of its input to the end."""
-        topic = f"{way.replace(' ', '-')}-{uuid.uuid4().hex[:8]}"
-        to = Target(
-            self._kafka.brokers, self._kafka.create_topic(topic, partitions=PARTITIONS), self._control
-        )
+        topic = self._kafka.create_topic(f"{way}-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
+        to = Target(self._kafka.brokers, topic, self._control)
         writer = WAYS[way](QUERIES[query](self._events(source, size)), to)
         place = str(self._folder / to.topic)
+        spent = self._spent()
         running = writer.option("checkpointLocation", place).trigger(availableNow=True).start()
         running.awaitTermination()
+        spent = self._spent() - spent
         self._delete(to.topic)
-        return timed(progress_of(running), size)
+        return {**timed(progress_of(running), size), "cpu_us": round(1e6 * spent / size.events, 2)}
+
+    def _spent(self) -> float:
+        """The processor time in seconds of all that takes part."""
+        jvm: Any = self._spark.sparkContext._jvm
+        spark = int(jvm.java.lang.ProcessHandle.current().pid())
+        return sum(map(spent_by, (spark, os.getpid(), self._kafka.process.process_id)))
 
     def _events(self, topic: str, size: Size) -> DataFrame:
         reader = self._spark.readStream.format("kafka").option("subscribe", topic)
@@ -197,9 +202,9 @@ def progress_of(query: StreamingQuery) -> list[tuple[int, dict[str, int]]]:
 
 
 def timed(batches: list[tuple[int, dict[str, int]]], size: Size) -> Result:
-    """What a query took, its first batch apart."""
-    assert len(batches) == size.batches + 1, f"a query ran in {len(batches)} batches"
-    (_, first), *others = batches
+    """What a query took, its first batch apart; Spark leaves some rows for one more batch."""
+    assert len(batches) > size.batches, f"a query ran in {len(batches)} batches"
+    (_, first), *others = batches[: size.batches + 1]
     seconds = [durations["triggerExecution"] / 1000 for _, durations in others]
     parts = {name: median(durations.get(name, 0) for _, durations in others) / 1000 for name in first}
     return {
@@ -236,11 +241,14 @@ def compared(results: list[Result], baseline: list[Result]) -> Result:
     pairs = list(zip(results, baseline, strict=True))
     lost = [1 - ours["rows_per_second"] / theirs["rows_per_second"] for ours, theirs in pairs]
     more = [ours["batch_seconds"] - theirs["batch_seconds"] for ours, theirs in pairs]
+    cpu = [ours["cpu_us"] / theirs["cpu_us"] - 1 for ours, theirs in pairs]
     return {
         "rows_per_second": median(result["rows_per_second"] for result in results),
         "batch_seconds": median(result["batch_seconds"] for result in results),
         "lost": spread(lost),
         "more": spread(more),
+        "cpu": spread(cpu),
+        "cpu_us": median(result["cpu_us"] for result in results),
         "first": median(result["first_seconds"] for result in results),
         "meets": {"lost": median(lost) <= TARGETS["lost"], "more": median(more) <= TARGETS["more"]},
         "parts": {name: median(result["parts"][name] for result in results) for name in results[0]["parts"]},
@@ -286,11 +294,11 @@ def print_table(rows: list[Result]) -> None:
     table = Table(title="KafkaSink against Spark's own sink")
     for heading in ("query", "rows a batch", "written by", "rows/s", "lost", "range"):
         table.add_column(heading)
-    for heading in ("more s a batch", "range", "first s"):
+    for heading in ("more s a batch", "range", "more cpu", "range", "first s"):
         table.add_column(heading)
     for row in rows:
         for way, found in row["ways"].items():
-            lost, more = found["lost"], found["more"]
+            lost, more, cpu = found["lost"], found["more"], found["cpu"]
             table.add_row(
                 row["query"],
                 f"{row['rows_per_batch']:,}",
@@ -300,13 +308,15 @@ def print_table(rows: list[Result]) -> None:
                 " to ".join(f"{value:.1%}" for value in lost["range"]),
                 f"{more['median']:.3f}",
                 " to ".join(f"{value:.3f}" for value in more["range"]),
+                f"{cpu['median']:.1%}",
+                " to ".join(f"{value:.1%}" for value in cpu["range"]),
                 f"{found['first']:.2f}",
             )
-    Console(stderr=True, width=130).print(table)
+    Console(stderr=True, width=150).print(table)
 
 
 @click.command(help=__doc__)
-@click.option("--rounds", default=7, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
 @click.option("--query", "queries", multiple=True, type=click.Choice(list(QUERIES)), help="Default: json.")
 @click.option("--batch", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Default: both.")
 @click.option(

@@ -23,17 +23,18 @@ def records(rows: DataFrame, *, key: Sequence[str] = (), keep: Sequence[str] = (
         if name not in rows.columns:
             raise SinkError(f"the rows have no column {name!r}; they have {', '.join(rows.columns)}")
     fields = [name for name in rows.columns if name not in keep]
-    made = [_json(fields).alias("value"), *(fn.col(_quoted(name)) for name in keep)]
+    made = [_json(fields).alias("value"), *(fn.col(quoted(name)) for name in keep)]
     return rows.select(*([_key(key).alias("key")] if key else []), *made)
 
 
 def _key(names: Sequence[str]) -> Column:
-    return fn.col(_quoted(names[0])).cast("string") if len(names) == 1 else _json(names)
+    return fn.col(quoted(names[0])).cast("string") if len(names) == 1 else _json(names)
 
 
 def _json(names: Sequence[str]) -> Column:
-    return fn.to_json(fn.struct(*(fn.col(_quoted(name)) for name in names)), {"ignoreNullFields": "false"})
+    return fn.to_json(fn.struct(*(fn.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column as SQL has it."""
     return f"`{name.replace('`', '``')}`"

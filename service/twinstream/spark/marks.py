@@ -4,15 +4,18 @@ Which task writes a row, and in which attempt, is known on the executor alone. T
 tells it: `Executor task launch worker for task 3.0 in stage 2.0 (TID 5)`. SQL can read it, so no Python
 worker touches a row. A stage that is run again counts its attempts from 0 again; so the attempt of the stage
 is part of the number.
+
+The plan is written as SQL: each `Column` that is made in Python is a call to the JVM, and a batch would wait
+for fifty of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as fn
+from pyspark.sql import DataFrame
 
+from twinstream.spark.json_records import quoted
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
 
 STAGE_ATTEMPT = 1_000
@@ -25,7 +28,15 @@ _OF_THREAD = f"substring_index(substring_index({_THREAD}, ' for task ', -1), ' (
 """Such as `3.0 in stage 2.0`."""
 _OF_PARTITION = "concat(spark_partition_id(), '.0 in stage 0.0')"
 """The same where `reflect` is forbidden: no task may have a second attempt then."""
-_HEADERS = "array<struct<key:string,value:binary>>"
+_FIRST = f"substring_index({_TASK}, ' ', 1)"
+_AGAIN = (
+    f"concat(substring_index({_TASK}, '.', 1), '.', "
+    f"cast(substring_index({_TASK}, '.', -1) AS bigint) * {STAGE_ATTEMPT}"
+    f" + cast(substring_index({_FIRST}, '.', -1) AS bigint))"
+)
+_ATTEMPT = f"if(endswith({_TASK}, '.0'), {_FIRST}, {_AGAIN})"
+"""TASK.ATTEMPT, by whether it is the first attempt of the stage."""
+_NONE = "cast(array() AS array<struct<key:string,value:binary>>)"
 
 
 def marked(
@@ -36,29 +47,27 @@ def marked(
     `execution` names this run of the batch. `origin` are the columns with the topic, partition and offset of
     the input record of a row. Without `reflect`, each attempt of a task is taken to be the first.
     """
-    told = batch.withColumn(_TASK, fn.expr(_OF_THREAD if reflect else _OF_PARTITION))
-    ours = [(QUERY, fn.lit(query)), (BATCH, fn.lit(str(number))), (ATTEMPT, _attempt(execution))]
+    ours = [
+        _header(QUERY, _bytes(query)),
+        _header(BATCH, _bytes(str(number))),
+        _header(ATTEMPT, f"cast(concat('{execution}/', {_ATTEMPT}) AS binary)"),
+    ]
     if origin:
-        topic, partition, offset = map(fn.col, origin)
-        ours.append((INPUT, fn.concat(topic, fn.lit(":"), partition, fn.lit(":"), offset)))
-    headers = fn.array(*(_header(name, value) for name, value in ours)).cast(_HEADERS)
+        topic, partition, offset = map(quoted, origin)
+        ours.append(_header(INPUT, f"cast(concat({topic}, ':', {partition}, ':', {offset}) AS binary)"))
+    headers = f"array({', '.join(ours)})"
     columns = [name for name in KEPT if name in batch.columns and name not in origin]
     if "headers" in columns:
-        headers = fn.concat(fn.coalesce(fn.col("headers"), fn.array().cast(_HEADERS)), headers)
-    return told.select(*(name for name in columns if name != "headers"), headers.alias("headers"))
+        columns.remove("headers")
+        headers = f"concat(coalesce(headers, {_NONE}), {headers})"
+    told = batch.selectExpr("*", f"{_OF_THREAD if reflect else _OF_PARTITION} AS {_TASK}")
+    return told.selectExpr(*columns, f"{headers} AS headers")
 
 
-def _header(name: str, value: Column) -> Column:
-    return fn.struct(fn.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
+def _header(name: str, value: str) -> str:
+    return f"named_struct('key', '{name}', 'value', {value})"
 
 
-def _attempt(execution: str) -> Column:
-    """EXECUTION/TASK.ATTEMPT."""
-    task = fn.substring_index(fn.col(_TASK), " ", 1)
-    stage = fn.substring_index(fn.col(_TASK), ".", -1)
-    again = fn.concat(
-        fn.substring_index(task, ".", 1),
-        fn.lit("."),
-        (stage.cast("long") * STAGE_ATTEMPT + fn.substring_index(task, ".", -1).cast("long")).cast("string"),
-    )
-    return fn.concat(fn.lit(f"{execution}/"), fn.when(stage == "0", task).otherwise(again))
+def _bytes(text: str) -> str:
+    """A text as a literal of its bytes, whatever is in it."""
+    return f"X'{text.encode().hex()}'"

@@ -1,5 +1,7 @@
 """What the load test of the sink makes of Spark's progress reports."""
 
+from typing import Any
+
 import pytest
 
 from loadtest.spark.sink import Size, compared, timed
@@ -15,21 +17,29 @@ def test_the_first_batch_is_apart() -> None:
     assert found["parts"]["addBatch"] == 0.05
 
 
-def test_a_query_that_ran_in_other_batches_is_not_measured() -> None:
+def test_a_query_that_ran_in_too_few_batches_is_not_measured() -> None:
     with pytest.raises(AssertionError, match="a query ran in 3 batches"):
         timed(batches(1, 1, 1), Size(3, 100))
 
 
+def test_rows_that_spark_left_for_one_more_batch_do_not_count() -> None:
+    assert timed(batches(0, 100, 7), Size(1, 100)) == timed(batches(0, 100), Size(1, 100))
+
+
+def run(milliseconds: int, cpu_us: float = 1.0) -> dict[str, Any]:
+    return {**timed(batches(0, milliseconds), Size(1, 100)), "cpu_us": cpu_us}
+
+
 def test_a_way_is_compared_with_the_same_round() -> None:
-    baseline = [timed(batches(0, each), Size(1, 100)) for each in (100, 200, 400)]
-    ours = [timed(batches(0, each), Size(1, 100)) for each in (125, 200, 400)]
+    baseline = [run(100), run(200), run(400, 2.0)]
+    ours = [run(125), run(200), run(400, 3.0)]
     found = compared(ours, baseline)
     assert found["lost"] == {"median": 0.0, "range": [0.0, 0.2], "rounds": [0.2, 0.0, 0.0]}
     assert found["more"]["range"] == [0.0, 0.025]
+    assert found["cpu"]["range"] == [0.0, 0.5]
     assert found["meets"] == {"lost": True, "more": True}
     assert compared(baseline, baseline)["lost"]["range"] == [0.0, 0.0]
 
 
 def test_a_target_that_is_missed_is_told() -> None:
-    baseline, ours = ([timed(batches(0, each), Size(1, 100))] for each in (1000, 1101))
-    assert compared(ours, baseline)["meets"] == {"lost": False, "more": False}
+    assert compared([run(1101)], [run(1000)])["meets"] == {"lost": False, "more": False}
