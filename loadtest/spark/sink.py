@@ -15,10 +15,11 @@ writes in these ways, in turn, each with a checkpoint and a topic of its own:
 
 So each adds one thing to the one before. What counts is how a way compares with *kafka* in the same round:
 `lost` is the share of the throughput that is gone, and `more` the seconds that its median batch takes longer.
-`cpu` is how much more processor time a row takes of Spark, this process and the broker, which tells more where
-others use the machine. All are medians of the rounds, with their range. Times are those of Spark's progress
-reports (`triggerExecution`; `parts` has the others). The first batch of a query is left out: there a sink
-connects and checks what it needs, which `first` tells. The first round is left out, too: Java compiles then.
+`cpu` is how much more processor time a row takes of Spark, this process and the broker, which tells more
+where others use the machine. All are medians of the rounds, with their range. Times are those of Spark's
+progress reports (`triggerExecution`; `parts` has the others). The first batch of a query is left out: there a
+sink connects and checks what it needs, which `first` tells. The first round is left out, too: Java compiles
+then.
 """
 
 from __future__ import annotations
@@ -180,8 +181,9 @@ class Bench:
     def _spent(self) -> float:
         """The processor time in seconds of all that takes part."""
         jvm: Any = self._spark.sparkContext._jvm
-        spark = int(jvm.java.lang.ProcessHandle.current().pid())
-        return sum(map(spent_by, (spark, os.getpid(), self._kafka.process.process_id)))
+        spark, broker = int(jvm.java.lang.ProcessHandle.current().pid()), self._kafka.process
+        assert broker is not None, "the broker runs"
+        return sum(map(spent_by, (spark, os.getpid(), broker.process_id)))
 
     def _events(self, topic: str, size: Size) -> DataFrame:
         reader = self._spark.readStream.format("kafka").option("subscribe", topic)

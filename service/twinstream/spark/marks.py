@@ -22,20 +22,20 @@ STAGE_ATTEMPT = 1_000
 """One attempt of a stage, in attempts of a task: more than any task has."""
 KEPT = ("key", "value", "headers", "partition")
 """The columns that Spark's Kafka writer reads; the topic is an option."""
-_TASK = "twinstream_task"
+TASK = "twinstream_task"
+"""The column that says which task writes a row, such as `3.0 in stage 2.0`."""
 _THREAD = "reflect('java.lang.Thread', 'currentThread')"
 _OF_THREAD = f"substring_index(substring_index({_THREAD}, ' for task ', -1), ' (TID', 1)"
-"""Such as `3.0 in stage 2.0`."""
 _OF_PARTITION = "concat(spark_partition_id(), '.0 in stage 0.0')"
 """The same where `reflect` is forbidden: no task may have a second attempt then."""
-_FIRST = f"substring_index({_TASK}, ' ', 1)"
+_FIRST = f"substring_index({TASK}, ' ', 1)"
 _AGAIN = (
-    f"concat(substring_index({_TASK}, '.', 1), '.', "
-    f"cast(substring_index({_TASK}, '.', -1) AS bigint) * {STAGE_ATTEMPT}"
+    f"concat(substring_index({TASK}, '.', 1), '.', "
+    f"cast(substring_index({TASK}, '.', -1) AS bigint) * {STAGE_ATTEMPT}"
     f" + cast(substring_index({_FIRST}, '.', -1) AS bigint))"
 )
-_ATTEMPT = f"if(endswith({_TASK}, '.0'), {_FIRST}, {_AGAIN})"
-"""TASK.ATTEMPT, by whether it is the first attempt of the stage."""
+TASK_ATTEMPT = f"if(endswith({TASK}, '.0'), {_FIRST}, {_AGAIN})"
+"""TASK.ATTEMPT of that column; short where it is the first attempt of the stage."""
 _NONE = "cast(array() AS array<struct<key:string,value:binary>>)"
 
 
@@ -50,7 +50,7 @@ def marked(
     ours = [
         _header(QUERY, _bytes(query)),
         _header(BATCH, _bytes(str(number))),
-        _header(ATTEMPT, f"cast(concat('{execution}/', {_ATTEMPT}) AS binary)"),
+        _header(ATTEMPT, f"cast(concat('{execution}/', {TASK_ATTEMPT}) AS binary)"),
     ]
     if origin:
         topic, partition, offset = map(quoted, origin)
@@ -60,7 +60,7 @@ def marked(
     if "headers" in columns:
         columns.remove("headers")
         headers = f"concat(coalesce(headers, {_NONE}), {headers})"
-    told = batch.selectExpr("*", f"{_OF_THREAD if reflect else _OF_PARTITION} AS {_TASK}")
+    told = batch.selectExpr("*", f"{_OF_THREAD if reflect else _OF_PARTITION} AS {TASK}")
     return told.selectExpr(*columns, f"{headers} AS headers")
 
 

@@ -15,6 +15,7 @@ from tests.integration.spark.conftest import EVENTS, ORIGIN, Pipelines, attempts
 from tests.support.spark import SOCKETS
 from twinstream.errors import SinkError
 from twinstream.spark import KafkaSink
+from twinstream.spark.marks import TASK, TASK_ATTEMPT
 from twinstream.spec.decode.control import control_record
 
 pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(300)]
@@ -39,6 +40,13 @@ def test_a_record_names_its_query_batch_attempt_and_input(pipelines: Pipelines) 
         came_from = f"{events}:{event['n'] % 2}:{event['n'] // 2}".encode()
         assert marks["twinstream-input"] == came_from
     assert len({record.headers["twinstream-attempt"] for record in written}) == 6, "an execution a batch"
+
+
+def test_a_stage_that_is_run_again_goes_on_with_the_attempts_of_its_tasks(pipelines: Pipelines) -> None:
+    numbers = {"3.0 in stage 2.0": "3.0", "3.1 in stage 20.0": "3.1", "0.0 in stage 2.1": "0.1000"}
+    numbers |= {"12.2 in stage 2.10": "12.10002"}
+    rows = pipelines.spark.createDataFrame([(task,) for task in numbers], [TASK])
+    assert {row[0]: row[1] for row in rows.selectExpr(TASK, TASK_ATTEMPT).collect()} == numbers
 
 
 def test_headers_and_partitions_of_the_rows_stay(pipelines: Pipelines) -> None:
