@@ -10,6 +10,8 @@ writes in these ways, in turn, each with a checkpoint and a topic of its own:
 
 - *kafka*: Spark's own sink, `format("kafka")`;
 - *foreachBatch*: a function that writes its batch by `format("kafka")`, and does nothing else;
+- *constants*: the same with four headers as long as ours, whose values are constants: the floor of any sink
+  that writes so many;
 - *headers*: `KafkaSink` without a control topic, which adds headers;
 - *sink*: `KafkaSink` with a control topic.
 
@@ -51,9 +53,11 @@ from loadtest.generator import Run
 from loadtest.measuring import environment, spent_by, write_report, yardstick_ns
 from loadtest.schedule import Schedule
 from twinstream.spark import KafkaSink, records
+from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
 
 PARTITIONS = 2
 ORIGIN = ("topic", "partition", "offset")
+HEADERS = (QUERY, BATCH, ATTEMPT, INPUT)
 START_MS, RATE = 1_767_225_600_000, 1000
 FIELDS = (
     "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time BIGINT, "
@@ -118,6 +122,17 @@ def by_foreach_batch(rows: DataFrame, to: Target) -> DataStreamWriter:
     return rows.select("key", "value").writeStream.foreachBatch(write)
 
 
+def by_constants(rows: DataFrame, to: Target) -> DataStreamWriter:
+    """Spark's own sink for batches, with headers that nothing has to be worked out for."""
+    headers = ", ".join(f"named_struct('key', '{name}', 'value', X'{'31' * 12}')" for name in HEADERS)
+
+    def write(batch: DataFrame, _number: int) -> None:
+        told = batch.selectExpr("key", "value", f"array({headers}) AS headers")
+        told.write.format("kafka").options(**to.options()).save()
+
+    return rows.select("key", "value").writeStream.foreachBatch(write)
+
+
 def by_headers(rows: DataFrame, to: Target) -> DataStreamWriter:
     """Headers alone."""
     return rows.writeStream.foreachBatch(to.sink())
@@ -131,6 +146,7 @@ def by_sink(rows: DataFrame, to: Target) -> DataStreamWriter:
 WAYS: dict[str, Callable[[DataFrame, Target], DataStreamWriter]] = {
     "kafka": by_kafka,
     "foreachBatch": by_foreach_batch,
+    "constants": by_constants,
     "headers": by_headers,
     "sink": by_sink,
 }
