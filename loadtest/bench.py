@@ -6,12 +6,13 @@
 Two topics of keyed JSON events stand ready on the embedded broker. Each round measures, in processes of
 their own:
 
-a. *bare*: a loop that consumes both topics and reads each value, with one consumer for both or one for each,
-   whichever is faster;
+a. *bare*: a loop that consumes both topics and reads each value (see `bare`), with one consumer for both or
+   one for each, whichever is faster; once in a *fresh* process, and once in a *loaded* one;
 b. *matcher*: the service's own worker loop, with checkpoints to Redis and statuses published once a second.
 
-The rate counts events of both sides. What counts is the ratio within one run: the rates alone depend on the
-machine and on what else it does.
+A rate counts events of both sides, in the steady part of a run: behind the first tenth. The start stands
+apart: from an empty process to the first record of both sides. What counts are the ratios within one round:
+the rates alone depend on the machine and on what else it does.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ from __future__ import annotations
 import gc
 import tempfile
 import time
+from functools import partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
 from deploy.embedded.stack import Stack
+from loadtest.bare import STEADY_FROM, measured
 from loadtest.measuring import apart, environment, peak_mib, write_report
 from loadtest.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
@@ -95,59 +99,31 @@ def _send(producer: Producer, topic: str, key: bytes, value: bytes) -> None:
             return
 
 
-def bare_loop(brokers: str, topics: list[str], partitions: int, events: int) -> dict[str, float]:
-    """Consume all topics with one consumer and read every value."""
-    return _read_all([_consumer(brokers, topics, partitions)], events)
-
-
-def bare_loop_of_two(brokers: str, topics: list[str], partitions: int, events: int) -> dict[str, float]:
-    """The same with a consumer for each topic, read in turn."""
-    return _read_all([_consumer(brokers, [topic], partitions) for topic in topics], events)
-
-
-def _consumer(brokers: str, topics: list[str], partitions: int) -> Consumer:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": brokers,
-            "group.id": "bench-bare",
-            "auto.offset.reset": "error",
-            "enable.auto.commit": False,
-            "fetch.queue.backoff.ms": 10,
-            "isolation.level": "read_committed",
-        }
-    )
-    consumer.assign([TopicPartition(topic, p, 0) for topic in topics for p in range(partitions)])
-    return consumer
-
-
-def _read_all(consumers: list[Consumer], events: int) -> dict[str, float]:
-    seen = 0
-    started = time.perf_counter()
-    while seen < events:
-        for consumer in consumers:
-            for message in consumer.consume(1000, 0.05 / len(consumers)):
-                message.value()
-                seen += 1
-    elapsed = time.perf_counter() - started
-    for consumer in consumers:
-        consumer.close()
-    return {"seconds": elapsed, "peak_mib": peak_mib()}
-
-
 def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
     """The service's own worker, until every event is matched."""
     gc.set_threshold(GC_THRESHOLD, 50, 100)
     settings, brief = Settings(brokers=brokers, redis=redis), StartArgs("bench", [0] * TRAIL_LENGTH)
     worker = make_worker(settings, loads(spec_text), MemoryPublisher(), brief)
-    assert worker.start(), "the comparison starts on an empty store"
     started = time.perf_counter()
+    assert worker.start(), "the comparison starts on an empty store"
+    while not all(worker.intake.newest_ms.values()):
+        worker.step()
+    start_seconds = time.perf_counter() - started
+    while worker.comparison.matched * 2 < STEADY_FROM * events:
+        worker.step()
+    steady, before = time.perf_counter(), worker.comparison.matched
     while worker.comparison.matched * 2 < events:
         worker.step()
         assert not worker.comparison.diverged, "the two topics are equal"
-    elapsed = time.perf_counter() - started
+    rate = 2 * (worker.comparison.matched - before) / (time.perf_counter() - steady)
     peak_unmatched = worker.intake.max_unmatched
     worker.stop()
-    return {"seconds": elapsed, "peak_mib": peak_mib(), "peak_unmatched": peak_unmatched}
+    return {
+        "start_seconds": start_seconds,
+        "rate": rate,
+        "peak_mib": peak_mib(),
+        "peak_unmatched": peak_unmatched,
+    }
 
 
 def measure(
@@ -160,11 +136,11 @@ def measure(
     for topic in topics:
         stack.kafka.create_topic(topic, partitions=partitions)
     size = produce(brokers, topics, events, equality)
-    results: dict[str, list[dict[str, float]]] = {"bare": [], "matcher": []}
+    results: dict[str, list[dict[str, float]]] = {"fresh": [], "loaded": [], "matcher": []}
     for number in range(rounds):
-        one = apart(bare_loop, brokers, topics, partitions, 2 * events)
-        two = apart(bare_loop_of_two, brokers, topics, partitions, 2 * events)
-        results["bare"].append(min(one, two, key=lambda result: result["seconds"]))
+        for name in ("fresh", "loaded"):
+            bare = partial(measured, brokers, topics, partitions, 2 * events, loaded=name == "loaded")
+            results[name].append(max(bare(consumers=1), bare(consumers=2), key=itemgetter("rate")))
         spec = spec_text(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
         spec += f"keep: {keep}\n"
         results["matcher"].append(apart(matcher_loop, brokers, redis, spec, 2 * events))
@@ -182,18 +158,20 @@ def spec_text(name: str, topics: list[str], order: str, equality: str) -> str:
 def _summary(
     results: dict[str, list[dict[str, float]]], events: int, order: str, equality: str, event_bytes: float
 ) -> dict[str, Any]:
-    rates = {name: [2 * events / run["seconds"] for run in runs] for name, runs in results.items()}
-    ratios = [matcher / bare for bare, matcher in zip(rates["bare"], rates["matcher"], strict=True)]
+    rates = {name: [run["rate"] for run in runs] for name, runs in results.items()}
+    ratios = {
+        name: [matcher / bare for bare, matcher in zip(rates[name], rates["matcher"], strict=True)]
+        for name in ("fresh", "loaded")
+    }
     return {
         "order": order,
         "equality": equality,
         "events_a_side": events,
         "event_bytes": round(event_bytes, 1),
-        "bare_events_per_second": round(median(rates["bare"])),
-        "matcher_events_per_second": round(median(rates["matcher"])),
-        "ratio": round(median(ratios), 3),
-        "ratios": [round(ratio, 3) for ratio in ratios],
-        "bare_peak_mib": round(max(run["peak_mib"] for run in results["bare"])),
+        "events_per_second": {name: round(median(found)) for name, found in rates.items()},
+        "ratio": {name: round(median(found), 3) for name, found in ratios.items()},
+        "ratios": {name: [round(ratio, 3) for ratio in found] for name, found in ratios.items()},
+        "start_seconds": round(median(run["start_seconds"] for run in results["matcher"]), 3),
         "matcher_peak_mib": round(max(run["peak_mib"] for run in results["matcher"])),
         "matcher_peak_unmatched": max(run["peak_unmatched"] for run in results["matcher"]),
     }
@@ -202,24 +180,25 @@ def _summary(
 def print_table(rows: list[dict[str, Any]]) -> None:
     """The rows on standard error."""
     table = Table(title="Kafka to verdict, events of both sides per second")
-    for heading in ("order", "compared", "bare", "matcher", "ratio", "peak MiB", "peak unmatched"):
+    rates = ("bare, fresh", "bare, loaded", "matcher", "of fresh", "of loaded")
+    for heading in ("order", "compared", *rates, "start, s", "peak MiB", "peak unmatched"):
         table.add_column(heading, justify="left" if heading in ("order", "compared") else "right")
     for row in rows:
         table.add_row(
             row["order"],
             {"all": "all fields", "ignore": "all but one field"}[row["equality"]],
-            f"{row['bare_events_per_second']:,}",
-            f"{row['matcher_events_per_second']:,}",
-            f"{row['ratio']:.2f}",
+            *(f"{row['events_per_second'][name]:,}" for name in ("fresh", "loaded", "matcher")),
+            *(f"{row['ratio'][name]:.2f}" for name in ("fresh", "loaded")),
+            f"{row['start_seconds']:.2f}",
             f"{row['matcher_peak_mib']:,}",
             f"{row['matcher_peak_unmatched']:,}",
         )
-    Console(stderr=True).print(table)
+    Console(stderr=True, width=120).print(table)
 
 
 @click.command(help=__doc__)
 @click.option("--events", default=1_000_000, show_default=True, help="Events on each side.")
-@click.option("--rounds", default=3, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
 @click.option(
     "--order", "orders", multiple=True, type=click.Choice(list(ORDERS)), help="Default: per_key, unordered."
 )

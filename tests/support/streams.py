@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from twinstream.checkpoints import format as checkpoint
+from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
@@ -89,7 +90,7 @@ class Driver:
         attempts: Sequence[Attempt | None] | None = None,
     ) -> None:
         twins = self.comparison.twins(side, records)
-        known = None if twins is None else [twin and twin[0] for twin in twins]
+        known = None if twins is None else forms_of(twins)
         forms, refused = self.codec.forms(records, side, known)
         assert not refused, "every record is an event"
         first = self.offsets[side]

@@ -153,9 +153,13 @@ class Comparison:
     def twins(self, side: Side, records: Sequence[bytes | None]) -> list[Event | None] | None:
         """For each new record of a side an unmatched event of the other one with the same bytes, its *twin*.
 
-        None if a twin is not worth looking up. A record with a twin has its form, and need not be read.
+        None if no record has one, or they are not worth looking up. A record with a twin has its form, and
+        need not be read.
         """
-        return self.ledger.held.twins(side.other, records) if self._looks_up_twins else None
+        if not self._looks_up_twins:
+            return None
+        twins = self.ledger.held.twins(side.other, records)
+        return twins if any(twins) else None
 
     def feed(self, side: Side, run: Run) -> list[Event]:
         """Take a run of one side; return the events of the other side that its events were paired with.
@@ -206,7 +210,8 @@ class Comparison:
         if twins:
             if self.watch.keeps_partitions:
                 self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
-            self.ledger.twins_came(side, twins, run.timestamps_ms[: len(twins)])
+            forms, times_ms = run.forms[: len(twins)], run.timestamps_ms[: len(twins)]
+            self.ledger.twins_came(side, twins, forms, times_ms)
         return twins
 
     def _take(self, side: Side, run: Run) -> list[Event]:

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import FORM, Form, Side
+from twinstream.core.events import Form, Side
 from twinstream.core.start.cut import Cut, EventTimeCut
 from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
@@ -117,7 +118,7 @@ class Intake:
         started = self._clock.monotonic()
         marks: Sequence[object] | None = self._marks(item)
         twins = self._comparison.twins(item.side, item.records)
-        known = None if twins is None else [twin and twin[FORM] for twin in twins]
+        known = None if twins is None else forms_of(twins)
         forms, refused = self._codec.forms(item.records, item.side, known)
         self._under_way = item
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=twins)

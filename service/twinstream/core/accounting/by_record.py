@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import cast
 
-from twinstream.core.events import FORM, RECORD, Event
+from twinstream.core.events import FORM, RECORD, Event, Form
 
 SHRINK_ABOVE = 100_000
 """The most events at a time above which memory is given back once an eighth of them is left."""
@@ -121,6 +122,13 @@ class EventsByRecord:
 def records_of(events: Sequence[Event]) -> list[bytes]:
     """The records of events."""
     return list(map(_RECORD, map(_FORM, events)))
+
+
+def forms_of(twins: Sequence[Event | None]) -> list[Form | None]:
+    """The forms of some twins, None where there is no twin."""
+    if all(twins):
+        return list(map(_FORM, cast("Sequence[Event]", twins)))
+    return [twin and twin[FORM] for twin in twins]
 
 
 _FORM = itemgetter(FORM)

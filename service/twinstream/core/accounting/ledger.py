@@ -97,11 +97,13 @@ class Ledger:
             self.advance(side, max(came_ms))
             self.advance(side.other, max(waited_ms))
 
-    def twins_came(self, side: Side, twins: Sequence[Event], came_ms: Sequence[int]) -> None:
-        """Book pairs of new records of a side with their twins. Complexity: about 0.2 µs a pair."""
+    def twins_came(
+        self, side: Side, twins: Sequence[Event], forms: Sequence[Form], came_ms: Sequence[int]
+    ) -> None:
+        """Book pairs of new records of a side with their twins, of these forms. Complexity: as `came`."""
         self.held.left(side.other, twins)
         waited_ms = list(map(_TIME, twins))
-        self._count_forms(list(map(_FORM, twins)), came_ms, waited_ms)
+        self._count_forms(forms, came_ms, waited_ms)
         self.advance(side, max(came_ms))
         self.advance(side.other, max(waited_ms))
 
