@@ -4,10 +4,10 @@
 
 For each scenario (see `matching_scenarios`) the left stream runs ahead of the right one by a *drift*, the
 number of events that stay unmatched. Both streams are fed in turn, in runs of 1,000 decoded events, to the
-comparison as the service does: what is measured is `Comparison.feed`, with its accounts and its memory of
-recent matches, but no reading, decoding or explaining. So between drift and drift + 1,000 events are
-unmatched. Forms are made before, those of each side from bytes of its own; the garbage collector is set as
-in the service.
+comparison as the service does: what is measured is `Comparison.twins` and `feed`, with accounts and the
+memory of recent matches, but no reading, decoding or explaining. So between drift and drift + 1,000 events
+are unmatched. Forms are made before, those of each side from bytes of its own; the garbage collector is set
+as in the service.
 
 A time is the processor time of one event of either side: the median of the rounds, and the smallest. How fast
 the machine was just then tells the *yardstick*, one turn of a plain loop before each round: times of two runs
@@ -82,14 +82,19 @@ def forms_of(codec: Codec, contents: list[bytes]) -> list[Form]:
     return forms
 
 
-def runs(stream: Stream, numbers: list[int] | range) -> Iterator[Run]:
+Taken = tuple[list[bytes], Run]
+"""A run with its records, by which twins are looked up."""
+
+
+def runs(stream: Stream, numbers: list[int] | range) -> Iterator[Taken]:
     """Runs of the events of those numbers."""
     codec = Codec(loads(stream.scenario.spec))
     for start in range(0, len(numbers), RUN):
         some = numbers[start : start + RUN]
-        forms = forms_of(codec, [stream.item(number).content for number in some])
+        records = [stream.item(number).content for number in some]
+        forms = forms_of(codec, records)
         places = list(range(start, start + len(some)))
-        yield Run(forms, 0, places, [1_700_000_000_000 + place for place in places], 0.0)
+        yield records, Run(forms, 0, places, [1_700_000_000_000 + place for place in places], 0.0)
 
 
 # -- measuring ---------------------------------------------------------------------------------------------
@@ -108,7 +113,7 @@ def measure_matching(
     right = list(runs(stream, stream.right(count, drift, partners)))
     _freeze()
     for run in ahead:
-        comparison.feed(Side.LEFT, run)
+        feed(comparison, Side.LEFT, run)
     turns, times = [], []
     for start in range(0, rounds * length, length):
         turns.append(yardstick_ns())
@@ -130,12 +135,17 @@ def _freeze() -> None:
     gc.freeze()
 
 
-def _round(comparison: Comparison, left: list[Run], right: list[Run], part: slice) -> float:
-    feed = comparison.feed
+def feed(comparison: Comparison, side: Side, taken: Taken) -> None:
+    """Feed a run as the service does: with the twins of its records."""
+    records, run = taken
+    comparison.feed(side, run._replace(twins=comparison.twins(side, records)))
+
+
+def _round(comparison: Comparison, left: list[Taken], right: list[Taken], part: slice) -> float:
     started = time.process_time()
     for ours, theirs in zip(left[part], right[part], strict=True):
-        feed(Side.LEFT, ours)
-        feed(Side.RIGHT, theirs)
+        feed(comparison, Side.LEFT, ours)
+        feed(comparison, Side.RIGHT, theirs)
     return time.process_time() - started
 
 
@@ -180,8 +190,8 @@ def measure_memory(name: str, keys: int, drift: int) -> dict[str, Any]:
     _freeze()
     before = resident_bytes()
     payload = 0
-    for run in runs(stream, range(drift)):
-        payload += sum(len(form[3]) for form in run.forms)
+    for records, run in runs(stream, range(drift)):
+        payload += sum(map(len, records))
         comparison.feed(Side.LEFT, run)
     gc.collect()
     grown = resident_bytes() - before

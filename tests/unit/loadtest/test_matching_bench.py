@@ -45,7 +45,7 @@ def test_the_index_and_the_plain_matcher_pair_all_events(scenario, keys, partner
     numbers = stream.right(COUNT, DRIFT, partners)
     comparison = new_comparison(scenario)
     for side, some in ((Side.LEFT, list(range(COUNT))), (Side.RIGHT, numbers)):
-        for run in runs(stream, some):
+        for _, run in runs(stream, some):
             comparison.feed(side, run)
     assert (comparison.diverged, comparison.matched) == (False, COUNT)
     items = [stream.item(number) for number in range(COUNT)]
@@ -61,7 +61,7 @@ def test_the_index_and_the_plain_matcher_agree_that_two_events_may_not_be_swappe
     dependent = scenario.dependent(items[PHASE - 1], items[PHASE])
     comparison = new_comparison(scenario)
     for side, some in ((Side.LEFT, list(range(PHASE + 1))), (Side.RIGHT, numbers)):
-        for run in runs(stream, some):
+        for _, run in runs(stream, some):
             comparison.feed(side, run)
     assert comparison.diverged is dependent
     assert dependent is (scenario.name not in ("unordered", "within, scattered"))
@@ -78,7 +78,7 @@ def test_a_measurement_has_a_time_for_each_round():
 
 def test_an_event_is_of_the_size_that_its_run_says():
     stream = Stream(SCENARIOS["unordered"], 1, PHASE)
-    first, last = runs(stream, range(RUN + 5))
+    (_, first), (_, last) = runs(stream, range(RUN + 5))
     assert (len(first.forms), len(last.forms)) == (RUN, 5)
     assert list(last.offsets) == list(range(RUN, RUN + 5))
 
