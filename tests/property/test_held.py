@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.accounting.unmatched import UnmatchedEvents
+from twinstream.core.accounting import unmatched
+from twinstream.core.accounting.unmatched import FRESH_LIMIT, UnmatchedEvents
 from twinstream.core.events import Event, Form, Side
 
 STEPS = st.lists(
@@ -29,8 +31,15 @@ class Plain:
         return {one: min(event[2] for event in self.events if event[1] == one) for one in partitions}
 
 
+@pytest.mark.parametrize("limit", [5, FRESH_LIMIT])
 @given(steps=STEPS)
-def test_what_is_held_agrees_with_a_plain_list_at_each_look(steps: list[tuple[str, int]]) -> None:
+def test_what_is_held_agrees_with_a_plain_list_at_each_look(limit: int, steps: list[tuple[str, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unmatched, "FRESH_LIMIT", limit)
+        _compare(steps)
+
+
+def _compare(steps: list[tuple[str, int]]) -> None:
     held, plain = UnmatchedEvents(), (Plain(), Plain())
     gone: list[tuple[Side, Event]] = []
     checkpoint: list[list[tuple[int, int]]] = [[], []]

@@ -28,8 +28,8 @@ from twinstream.core.events import PARTITION, TIMESTAMP_MS, Event, PartitionOffs
 
 SLACK = 1000
 """The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
-ENTERED_LIMIT = 32_768
-"""The most events listed as gone to matching only now, before they are taken in."""
+FRESH_LIMIT = 32_768
+"""The most fresh events of a side. More are taken in without a look, so that no look takes long."""
 
 
 class Changes(NamedTuple):
@@ -68,7 +68,7 @@ class UnmatchedEvents:
         for event in self._early:
             fresh.discard(event)
         self._early.clear()
-        if len(self._entered[side]) > ENTERED_LIMIT:
+        if max(len(fresh), len(self._entered[side])) > FRESH_LIMIT:
             self.settle()
 
     def entered(self, side: Side, events: Iterable[Event]) -> None:
