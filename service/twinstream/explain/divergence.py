@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -16,9 +17,10 @@ import orjson
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, Event, Side
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
 from twinstream.explain.masking import Mask, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
+from twinstream.grouping.difference import Changes, Difference, changes_of, short
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.codec.reduction import differences
@@ -79,6 +81,29 @@ class Explainer:
             ),
             "tainted": divergence.tainted,
         }
+
+    def outline(self, divergence: Divergence) -> Difference:
+        """The divergence as the groups see it; without its fields and its key where records are not kept.
+
+        Complexity: decodes the records of the divergence, which takes most of the time.
+        """
+        finding = divergence.finding
+        event = finding.event
+        kept = self._spec.keep == "records" and self._sight.sees(finding)
+        changes = Changes()
+        if finding.kind == "changed":
+            changes = changes_of(self._told_differing(finding)) if kept else Changes(None)
+        scope = self._scope(event) if kept else {}
+        return Difference(
+            finding.kind,
+            changes,
+            event[FORM][KIND],
+            short(", ".join(f"{field} {_bare(value)}" for field, value in scope.items())),
+            event[PARTITION],
+            event[OFFSET],
+            event[TIMESTAMP_MS],
+            partial(self._id, divergence),
+        )
 
     def waiting(self, side: Side, event: Event) -> dict[str, Any]:
         """An unmatched event as plain data."""
@@ -149,15 +174,24 @@ class Explainer:
 
     def _fields(self, finding: Finding) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""
-        records = (event[FORM][RECORD] for _, event in finding.events if event is not None)
-        fields = {}
-        for whole_path, members in differences(*self._codec.compared_pair(*records)):
-            path = self._in_value(whole_path)
-            fields[path_text(self._show.path(path))] = {
+        return {
+            path_text(self._show.path(path)): {
                 NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)
                 for side, member in zip(Side, members, strict=True)
             }
-        return fields
+            for path, members in self._differing(finding)
+        }
+
+    def _told_differing(self, finding: Finding) -> Iterator[tuple[str, tuple[Any, Any], bool]]:
+        """The same as names, with the values as they are compared, and whether these may be shown."""
+        for path, members in self._differing(finding):
+            yield path_text(self._show.path(path)), members, self._show.shows(path)
+
+    def _differing(self, finding: Finding) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+        """The paths at which two events differ, with both values."""
+        records = (event[FORM][RECORD] for _, event in finding.events if event is not None)
+        for path, members in differences(*self._codec.compared_pair(*records)):
+            yield self._in_value(path), members
 
     def _judged(self, finding: Finding) -> Iterator[str]:
         """A sentence for each value that a function of the user does not accept."""
@@ -170,3 +204,8 @@ class Explainer:
     def _in_value(self, path: Path) -> Path:
         """A path of what was decoded as one of the value, if it lies there."""
         return path[1:] if self._spec.whole and path[0] == "$value" else path
+
+
+def _bare(value: Any) -> str:
+    """The short text of a value, without quotes around a text."""
+    return value if isinstance(value, str) else brief(value)

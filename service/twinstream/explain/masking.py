@@ -118,6 +118,10 @@ class Mask:
             for number, name in enumerate(path)
         )
 
+    def shows(self, path: Path) -> bool:
+        """Whether values at a path may be shown."""
+        return self._allows(self._place(path))
+
     def _seen(self, value: Any, at: Path) -> Any:
         if self._allows(at):
             return plain(value)
