@@ -12,6 +12,7 @@ from twinstream.explain.picture import diagram
 from twinstream.explain.text import tell_answer, tell_divergence
 from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
 from twinstream.status.comparison import CheckStatus, Position, Witness
+from twinstream.status.groups import Group
 
 WIDTH = 100
 """The width of the texts: a log of tests shows so many columns without wrapping."""
@@ -51,7 +52,8 @@ class Answer(Frozen):
 
     `decided_at` is the number of the line at which DIVERGED became certain, None if only the end decided or
     nothing did. `matched` counts pairs, `unmatched` by side the events without a partner at the end of the
-    input. `examples` are the first divergences, `divergences` counts all. `checks` are the declared checks of
+    input. `divergences` counts all differences,
+    `groups` sums them up, and `examples` are the first. `checks` are the declared checks of
     each side, which do not change the verdict. `text` describes all of it for people.
     """
 
@@ -66,6 +68,7 @@ class Answer(Frozen):
     max_unmatched: int
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
+    groups: tuple[Group, ...] = ()
     examples: tuple[Example, ...]
     checks: tuple[CheckStatus, ...] = ()
     spec_digest: str

@@ -74,6 +74,9 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
         return
     named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)
     yield f"divergences: {named}"
+    if divergences["total"] > SHOWN:
+        for text in group_lines(answer):
+            yield from _sentences(text, width, "", wrapped)
     shown = answer["examples"][:SHOWN]
     for number, report in enumerate(shown, 1):
         yield ""
@@ -81,6 +84,16 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
     if (more := divergences["total"] - len(shown)) > 0:
         yield ""
         yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
+
+
+def group_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The sentences on each group of the differences of an answer or a status; none of an older version.
+
+    >>> list(group_lines({"groups": [{"text": "12 changed, all in `fare`.", "cause": None}]}))
+    ['- 12 changed, all in `fare`.']
+    """
+    for group in answer.get("groups", ()):
+        yield f"- {' '.join(filter(None, (group['text'], group['cause'])))}"
 
 
 def superseded_text(answer: Mapping[str, Any]) -> str:

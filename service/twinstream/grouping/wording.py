@@ -73,7 +73,9 @@ def _keys(group: Group, whole: Whole) -> Iterator[str]:
         yield f"{'all of ' if group.count > 1 else ''}{group.top_keys[0].key}" if group.top_keys else "1 key"
     elif group.more_keys:
         yield f"more than {group.keys:,} keys"
-    elif whole.keys is not None and whole.keys >= group.keys:
+    elif whole.keys == group.keys:
+        yield f"all {group.keys:,} keys{' seen' if whole.more_keys else ''}"
+    elif whole.keys is not None and whole.keys > group.keys:
         yield f"{group.keys:,} of {'at least ' if whole.more_keys else ''}{whole.keys:,} keys"
     else:
         yield f"{group.keys:,} keys"
@@ -211,13 +213,15 @@ def _one_partition(group: Group, whole: Whole) -> str | None:
 
 
 def _from_an_offset(group: Group, whole: Whole) -> str | None:
-    """Says so if a partition was equal for long, and then no more."""
+    """Says so if a partition was equal for long, and then no more up to its end."""
     if len(group.partitions) != 1 or group.more_partitions:
         return None
     share: PartitionShare = group.partitions[0]
     first, end = whole.partitions.get(group.side or "reference", {}).get(share.partition, (0, 0))
     before = share.first - first
     if before <= 0 or end <= share.first or _by_chance((end - share.first) / (end - first), share.count):
+        return None
+    if not _by_chance((share.last - share.first) / (end - share.first), share.count):
         return None
     return (
         f"None before offset {share.first:,} of partition {share.partition}, "

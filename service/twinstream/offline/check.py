@@ -19,6 +19,9 @@ from twinstream.explain.coverage import SeenEvents, notes
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import EVERYTHING
 from twinstream.explain.reason import undecided
+from twinstream.grouping.extent import Extent
+from twinstream.grouping.groups import Groups
+from twinstream.grouping.wording import with_sentences
 from twinstream.intake.batches import attempts_of, batches_of
 from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
@@ -61,6 +64,7 @@ class Check:
         self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
         self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
         self._seen = SeenEvents(spec, self._codec)
+        self._extent = Extent()
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
@@ -106,6 +110,7 @@ class Check:
             self._refuse(line, reason)
         elif place != "beside":
             self._events += 1
+            self._extent.note(NAMES[line.side], line.partition, line.offset, line.timestamp_ms)
 
     def _marked(
         self, line: Line, forms: list[Form], refused: list[RefusedRecord]
@@ -160,9 +165,10 @@ class Check:
             "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
             "explained_by_rule": (self._known_last or comparison.differences.known).counts,
             "holes": [hole_of(hole, self._spec) for hole in comparison.holes],
+            "groups": self._groups(explainer),
             "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),
-            "coverage": self._coverage(),
+            "coverage": self._coverage().model_dump(include=SEEN),
         }
         if self._spec.all_checks:
             found_there = results(comparison, self._spec, None)
@@ -172,7 +178,15 @@ class Check:
             answer["ranges"] = told(self._edges, self._spec, found, undecided)
         return answer
 
-    def _coverage(self) -> dict[str, Any]:
+    def _groups(self, explainer: Explainer) -> list[dict[str, Any]]:
+        """The groups of all differences that count."""
+        groups = Groups()
+        for divergence in self._sorted.counted:
+            groups.add(explainer.outline(divergence))
+        told = with_sentences(groups.told(), self._extent.whole(self._coverage()))
+        return [group.model_dump(mode="json") for group in told]
+
+    def _coverage(self) -> Coverage:
         """The coverage of the events."""
         matched = self.comparison.ledger.matched_by_kind
         coverage = Coverage(
@@ -184,8 +198,7 @@ class Check:
             missing=[],
             **self._seen.told(),
         )
-        told = coverage.model_copy(update={"notes": notes(coverage)})
-        return told.model_dump(include=SEEN)
+        return coverage.model_copy(update={"notes": notes(coverage)})
 
     def _sort(self) -> Sorted:
         """Sort every divergence, as it was found last."""

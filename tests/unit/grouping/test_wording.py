@@ -40,6 +40,14 @@ def test_one_key_is_named() -> None:
     assert sentence(found, Whole({})) == "40 in another order; all of carrier UA."
 
 
+def test_keys_are_counted_of_those_that_were_seen() -> None:
+    found = group(keys=39)
+    assert sentence(found, Whole({}, keys=39)).endswith("; all 39 keys.")
+    assert sentence(found, Whole({}, keys=100, more_keys=True)).endswith("; 39 of at least 100 keys.")
+    assert sentence(found, Whole({}, keys=20, more_keys=True)).endswith("; 39 keys.")
+    assert sentence(group(keys=100, more_keys=True), Whole({}, keys=900)).endswith("; more than 100 keys.")
+
+
 def test_a_share_that_is_not_all_is_never_100_percent() -> None:
     found = group(
         count=1000, patterns=[Pattern(field="fare", pattern="sign", count=999, text="opposite sign")]
@@ -63,6 +71,11 @@ def test_nothing_before_an_offset_is_a_cause_and_says_how_much_was_compared_befo
     found = cause(group(partitions=[share(0, 40, 9_000, 9_900)]), Whole({"reference": {0: (100, 10_000)}}))
     assert found is not None
     assert found.startswith("None before offset 9,000 of partition 0, though 8,900 offsets were compared")
+
+
+def test_a_stretch_that_ends_again_is_no_cause() -> None:
+    whole = Whole({"reference": {0: (0, 10_000)}})
+    assert cause(group(partitions=[share(0, 40, 9_000, 9_100)]), whole) is None
 
 
 def test_a_time_shifted_only_for_a_while_is_a_cause() -> None:

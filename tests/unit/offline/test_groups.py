@@ -1,0 +1,109 @@
+"""Several bugs at once in one output: the groups alone name each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from twinstream.core.events import Side
+from twinstream.explain.text import tell_answer
+from twinstream.offline.check import check
+from twinstream.ports import Line
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import loads
+
+CARRIERS = ("AA", "B6", "DL", "EV", "UA", "US")
+START = datetime(2013, 3, 1, tzinfo=UTC)
+FORWARD = (START + timedelta(days=9)).date()
+"""The day on which the clocks went forward."""
+FILE = """
+version: 1
+name: flights
+reference: {topic: flights.one}
+candidate: {topic: flights.two}
+order: {per_key: [carrier]}
+identity: [id]
+"""
+Flight = dict[str, Any]
+
+
+def flights(count: int, seed: int = 7) -> list[Flight]:
+    """Flights of a month, in the order of their departure."""
+    random = Random(seed)
+    return [
+        {
+            "id": number,
+            "carrier": CARRIERS[number % len(CARRIERS)],
+            "dep": (START + timedelta(days=30) * number / count).isoformat(timespec="seconds"),
+            "air_time": round(random.uniform(30, 400), 3),
+        }
+        for number in range(count)
+    ]
+
+
+def with_three_bugs(right: list[Flight]) -> list[Flight]:
+    """A day's departures an hour late, a carrier's times rounded, and rows of another carrier swapped."""
+    wrong = [dict(flight) for flight in right]
+    for flight in wrong:
+        if datetime.fromisoformat(flight["dep"]).date() == FORWARD:
+            flight["dep"] = (datetime.fromisoformat(flight["dep"]) + timedelta(hours=1)).isoformat()
+        elif flight["carrier"] == "UA":
+            flight["air_time"] = round(flight["air_time"], 1)
+    late = [place for place, flight in enumerate(wrong) if flight["carrier"] == "DL"][150:170]
+    for one, other in zip(late[::2], late[1::2], strict=True):
+        wrong[one], wrong[other] = wrong[other], wrong[one]
+    return wrong
+
+
+def lines(reference: list[Flight], candidate: list[Flight]) -> Iterator[Line]:
+    """Both outputs in step; each carrier is in one of two partitions."""
+    offsets: dict[tuple[Side, int], int] = {}
+    pairs = zip(reference, candidate, strict=True)
+    for number, (side, flight) in enumerate(
+        (place for pair in pairs for place in zip(Side, pair, strict=True)), 1
+    ):
+        partition = CARRIERS.index(flight["carrier"]) % 2
+        offset = offsets[side, partition] = offsets.get((side, partition), -1) + 1
+        time_ms = int(START.timestamp() * 1000) + number * 1000
+        yield Line(side, json.dumps(flight).encode(), partition, offset, time_ms, "trace", number, number)
+
+
+def answered(more: str = "", count: int = 1200) -> dict[str, Any]:
+    spec: Spec = loads(FILE + more)
+    right = flights(count)
+    return check(spec, lines(right, with_three_bugs(right)))
+
+
+def test_three_bugs_at_once_are_named_by_the_groups_alone() -> None:
+    answer = answered()
+    by_fields = {(group["kind"], *group["fields"]): group for group in answer["groups"]}
+    shifted, rounded = by_fields["changed", "dep"], by_fields["changed", "air_time"]
+    swapped = by_fields["reordered",]
+    assert set(by_fields) == {("changed", "dep"), ("changed", "air_time"), ("reordered",)}
+    assert "1 h later in 100 %" in shifted["text"]
+    assert "a time zone or daylight saving is the likely cause" in shifted["cause"]
+    assert "all of carrier UA" in rounded["text"]
+    assert "rounded to 1 digit in the candidate in 100 %" in rounded["text"]
+    assert "10 in another order; all of carrier DL" in swapped["text"]
+    assert swapped["cause"] is None
+    assert sum(group["count"] for group in answer["groups"]) == answer["divergences"]["total"]
+
+
+def test_groups_stand_before_the_list_where_there_are_more_than_a_few_differences() -> None:
+    text = tell_answer(answered(), wrapped=False)
+    assert text.index("1 h later in 100 %") < text.index("\n1. ")
+
+
+def test_the_examples_of_a_group_are_ids_of_its_differences() -> None:
+    answer = answered(count=300)
+    kinds = {example["id"]: example["kind"] for example in answer["examples"]}
+    for group in answer["groups"]:
+        assert {kinds[one] for one in group["examples"]} == {group["kind"]}
+
+
+def test_equal_outputs_have_no_groups() -> None:
+    right = flights(60)
+    assert check(loads(FILE), lines(right, right))["groups"] == []
