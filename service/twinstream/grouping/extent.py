@@ -26,7 +26,7 @@ class Whole(NamedTuple):
 
 
 def whole_of(
-    progress: Sides[Sequence[PartitionProgress]], coverage: Coverage, first_at: datetime | None
+    progress: Sides[list[PartitionProgress]], coverage: Coverage, first_at: datetime | None
 ) -> Whole:
     """What a running comparison has compared; `first_at` is the time of its first record."""
     sides: dict[SideName, Sequence[PartitionProgress]] = {

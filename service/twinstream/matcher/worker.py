@@ -26,6 +26,7 @@ from twinstream.core.state.restore import of_this_version
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
+from twinstream.grouping.groups import Groups
 from twinstream.intake.backpressure import POLL_SECONDS
 from twinstream.intake.clock_skew import ClockSkew
 from twinstream.intake.falls import Caution, Trail
@@ -340,6 +341,7 @@ class Worker:
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._run.situation
+        situation.groups = self._reports.groups
         self._settlement.hear()
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
@@ -376,10 +378,17 @@ class Worker:
         with of_this_version():
             run.restore(head, merged(base, deltas))
             first_seen, doubted = head["first_seen"], head["doubted"]
+            groups = self._groups_of(head)
         self._schedule.resume()
         run.recall_rest(past)
-        self._reports.resume(stored.divergences, first_seen, doubted)
+        self._reports.resume(stored.divergences, first_seen, doubted, groups)
         run.watch(topics)
+
+    def _groups_of(self, head: Mapping[str, Any]) -> Groups:
+        """The saved groups; the state of an older version has only the number of differences."""
+        if "groups" in head:
+            return Groups.of(head["groups"])
+        return Groups(since=self.comparison.differences.found_by_kind.total())
 
     def _begin_at(self, resets: Resets) -> None:
         """Begin the comparison at the start of the last reset, else at that of its file."""

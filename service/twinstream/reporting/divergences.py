@@ -11,6 +11,9 @@ A final report stays final: later knowledge about it is also shown only when it 
 Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
 since they show best how the differences began; beyond the bound they are only counted.
 
+All that count are summed up in groups (`twinstream.grouping`), also those beyond the bound. The groups are
+saved with the reports, and shown as of the last save. So they agree with the number of saved differences.
+
 Differences explained by known differences are reported by examples (see `known_differences`). These are kept
 separately, take no room from the reports that count, and are final with the checkpoint that has them.
 """
@@ -29,10 +32,12 @@ from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.known_differences import Covered
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.sentences import TAINTED
+from twinstream.grouping.groups import Groups
 from twinstream.ports import Clock, Publisher
 from twinstream.reporting.truncate import shortened
 from twinstream.spec.file.model import Spec
 from twinstream.status import comparison as status
+from twinstream.status.groups import Group
 
 PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20
@@ -47,7 +52,8 @@ log = structlog.get_logger()
 class Reports:
     """The reports of one comparison, by identifier.
 
-    `unsaved` are those without a checkpoint yet, `provisional` those shown as such.
+    `unsaved` are those without a checkpoint yet, `provisional` those shown as such. `groups` sum up the
+    differences of the last save.
     """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
@@ -63,16 +69,30 @@ class Reports:
         self.provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
+        self._groups = Groups()
+        self.groups: tuple[Group, ...] = ()
 
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
         """Add the findings of closed scopes, and the numbers of those that turned out to decide nothing.
 
-        Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted.
+        Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted, and grouped.
         """
-        kept = [divergence for divergence in closed if divergence.number < self._kept]
+        found = list(closed)
+        for divergence in found:
+            self._group(divergence)
+        kept = [divergence for divergence in found if divergence.number < self._kept]
         for divergence in self._each(kept):
             self._close(divergence)
         self._taint(set(tainted))
+
+    def _group(self, divergence: Divergence) -> None:
+        """Count a divergence in its group; one found again under another kind leaves its first group."""
+        now = self._explainer.outline(divergence)
+        if divergence.number >= self._groups.total:
+            self._groups.add(now)
+        elif divergence.finding.kind != divergence.first.kind:
+            first = self._explainer.outline(divergence._replace(finding=divergence.first))
+            self._groups.move(divergence.number, first, now)
 
     def add_explained(self, covered: Iterable[Covered]) -> None:
         """Add examples of differences that known differences have explained, as long as there is room."""
@@ -181,6 +201,7 @@ class Reports:
     def saved(self, doubted: Set[int]) -> None:
         """A checkpoint has everything added; reports with a number in `doubted` are not final yet."""
         self.unsaved = {}
+        self.groups = self._groups.told()
         for key, report in tuple(self._awaiting.items()):
             if self._number[key] not in doubted:
                 self._publisher.publish(report.model_copy(update={"provisional": False}))
@@ -197,16 +218,23 @@ class Reports:
         return any(self._number[key] not in doubted for key in self._awaiting)
 
     def state(self, doubted: Set[int]) -> dict[str, dict[str, Any]]:
-        """For a checkpoint: when open ones were first seen, and the numbers of those that stay doubted."""
+        """For a checkpoint: groups, when open ones were first seen, numbers of those that stay doubted."""
         return {
+            "groups": self._groups.state(),
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
             "doubted": {key: number for key, number in self._number.items() if number in doubted},
         }
 
     def resume(
-        self, saved: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
+        self,
+        saved: Mapping[str, bytes],
+        first_seen: Mapping[str, str],
+        doubted: Mapping[str, int],
+        groups: Groups | None = None,
     ) -> None:
-        """Take over the saved reports, and publish them: only they remain valid."""
+        """Take over the saved reports and groups, and publish the reports: only they remain valid."""
+        self._groups = groups or Groups()
+        self.groups = self._groups.told()
         self._closed, self._explained = {}, {}
         self._lacking = {}
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}

@@ -18,6 +18,8 @@ from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.reason import undiverged
+from twinstream.grouping.extent import whole_of
+from twinstream.grouping.wording import with_sentences
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.timestamps import moment_of
@@ -31,6 +33,7 @@ from twinstream.starting.reset_model import Resets
 from twinstream.status import common as parts
 from twinstream.status import comparison as status
 from twinstream.status.comparison import Dependency
+from twinstream.status.groups import Group
 
 HOLES_SHOWN = 20
 UNPAIRED_TOLD = 250
@@ -63,9 +66,9 @@ class Situation:
 
     `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
     with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
-    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has, and
-    `saved_checks`: the sides and numbers of the checks that it has violations of. `ends`: as of the last
-    survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
+    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has,
+    `groups`: these in groups, and `saved_checks`: the sides and numbers of the checks that it has violations
+    of. `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
     """
 
     started_at: datetime
@@ -79,6 +82,7 @@ class Situation:
     unsaved_divergence: bool = False
     standing: Standing | None = None
     saved: Counter[Kind] = field(default_factory=Counter)
+    groups: tuple[Group, ...] = ()
     saved_checks: frozenset[tuple[Side, int]] = frozenset()
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
@@ -102,6 +106,7 @@ class Reporter:
         comparison, spec, now = self._comparison, self._spec, self._clock.now()
         verified = None if situation.standing is None else situation.standing.verified
         verdict, reason = self._judge(situation)
+        progress, coverage = _sides(lambda side: self._progress(side, situation)), self._coverage(situation)
         if verdict is not self.verdict or self.since is None:
             self.verdict, self.since = verdict, now
         return status.ComparisonStatus(
@@ -127,6 +132,9 @@ class Reporter:
             accounts=_sides(lambda side: parts.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
+            groups=with_sentences(
+                situation.groups, whole_of(progress, coverage, _moment(self._intake.first_ms))
+            ),
             explained_by_rule=comparison.differences.known.counts,
             checks=results(comparison, spec, situation.saved_checks),
             suspicions=comparison.surveyed.suspicions,
@@ -135,11 +143,11 @@ class Reporter:
             hole_count=len(comparison.holes),
             holes=self._holes(),
             undecodable=[self._undecodable(record) for record in self._intake.undecodable],
-            coverage=self._coverage(situation),
+            coverage=coverage,
             verified_up_to=_sides(self._verified_up_to),
             verified_through=None if verified is None else verified.through,
             verified_age_seconds=None if verified is None else made_at - verified.at,
-            progress=_sides(lambda side: self._progress(side, situation)),
+            progress=progress,
             frontier=_sides(
                 lambda side: frontier_of(
                     spec, comparison, side, self._intake.positions[side], situation.ends[side]

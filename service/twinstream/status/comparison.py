@@ -23,6 +23,7 @@ from twinstream.status.common import (
     Sides,
     Verdict,
 )
+from twinstream.status.groups import Group
 
 Dependency = Literal["kafka", "redis"]
 DEPENDENCIES: tuple[Dependency, ...] = ("kafka", "redis")
@@ -252,7 +253,8 @@ class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` the condition that a found difference
-    still needs to decide. `explained_by_rule` counts, by id, the differences that each known difference has
+    still needs to decide. `groups` sum up the `closed_divergences`, and so their counts add up to as many.
+    `explained_by_rule` counts, by id, the differences that each known difference has
     explained. `checks` are about each side by itself, and never change the verdict. `verified_age_seconds` is
     the age of `verified_through` at `updated_at`, by the latest of all known clocks; a jump of a clock does
     not change it. `trial_of`: this is a trial beside that comparison, and has no gate.
@@ -274,6 +276,7 @@ class ComparisonStatus(Frozen):
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
+    groups: list[Group] = []
     explained_by_rule: dict[str, int] = {}
     checks: list[CheckStatus] = []
     suspicions: int

@@ -38,6 +38,7 @@ from twinstream.status.comparison import (
     ShardStatus,
     Withdrawn,
 )
+from twinstream.status.groups import Group, PartitionShare
 
 TWO = expectation(shards=2, kinds_required=("event",))
 
@@ -325,3 +326,14 @@ def test_a_verdict_holds_since_the_comparison_began_anew_also_where_it_is_the_sa
     anew = said(status(verdict="PENDING", since=later, reset_count=1))
     before = status(verdict="PENDING", since=START)
     assert both(anew, anew, before=before).since == later
+
+
+def test_groups_of_differences_add_up_and_are_told_anew() -> None:
+    def shard(number: int, count: int) -> ShardStatus:
+        place = PartitionShare(partition=number, count=count, first=5, last=90)
+        found = Group(kind="missing", fields=[], count=count, side="reference", partitions=[place])
+        return said(diverged(groups=[found], closed_divergences=counts(missing=count)))
+
+    (group,) = both(shard(0, 40), shard(1, 2)).groups
+    assert (group.count, [one.partition for one in group.partitions]) == (42, [0, 1])
+    assert group.text == "42 missing from the candidate."

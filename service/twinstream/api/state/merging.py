@@ -26,6 +26,9 @@ from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.reason import undiverged
+from twinstream.grouping.extent import whole_of
+from twinstream.grouping.merging import merged_groups
+from twinstream.grouping.wording import with_sentences
 from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.status.comparison import (
@@ -68,7 +71,7 @@ def merged(
         holes = [crossed, *holes]
     waiting = _waiting(expected, all_said, said)
     verdict, reason = _judged(expected, said, coverage, holes, waiting)
-    first = statuses[0]
+    first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
     return first.model_copy(
         update={
             "verdict": verdict,
@@ -82,6 +85,10 @@ def merged(
             "accounts": _by_side(statuses, "accounts", _account),
             "divergences": merged_counts(status.divergences for status in statuses),
             "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
+            "groups": with_sentences(
+                merged_groups(status.groups for status in statuses),
+                whole_of(progress, coverage, _verified_time(shards)[0]),
+            ),
             "checks": _checks(statuses),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
@@ -95,7 +102,7 @@ def merged(
             "verified_up_to": _by_side(statuses, "verified_up_to", _offsets),
             "verified_through": _if_known(min, [status.verified_through for status in statuses]),
             "verified_age_seconds": _if_known(max, [status.verified_age_seconds for status in statuses]),
-            "progress": _by_side(statuses, "progress", _partitions),
+            "progress": progress,
             "match_latency": _histogram(status.match_latency for status in statuses),
             "processing": _histogram(status.processing for status in statuses),
             "checkpoint": _checkpoint(statuses),
