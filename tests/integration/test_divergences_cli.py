@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.support.commands import said
 from tests.support.server import Served
-from tests.support.statuses import NAME, divergence
+from tests.support.statuses import NAME, diverged, divergence
+from twinstream.status.groups import Group
 from twinstream.testing import check
 
 FOUND = 600
@@ -42,6 +43,22 @@ def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(se
     assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
     out = said("explain", "known", "--service", service.url)
     assert out.splitlines()[0].endswith("explained by PRICE-17")
+
+
+def test_divergences_are_summed_up_by_the_fields_that_differ(service: Served) -> None:
+    groups = [
+        Group(kind="changed", fields=["fare"], count=7868, examples=["d-1", "d-2"], text="7,868 changed."),
+        Group(kind="missing", fields=[], count=3, text="3 missing.", cause="All are in partition 3."),
+    ]
+    service.publish(diverged(groups=groups))
+    assert listed(service, "--by", "field").splitlines() == [
+        "- 7,868 changed.",
+        "  for example d-1, d-2",
+        "- 3 missing. All are in partition 3.",
+    ]
+    told = json.loads(listed(service, "--by", "field", "--kind", "missing", "--json"))
+    assert [group["count"] for group in told["groups"]] == [3]
+    assert "- 7,868 changed.\n" in said("status", NAME, "--service", service.url, code=1)
 
 
 def test_a_divergence_of_a_service_is_explained_by_the_comparison_that_has_it(service: Served) -> None:

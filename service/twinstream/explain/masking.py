@@ -96,11 +96,11 @@ class Mask:
 
         Complexity: about 2 µs for each value that is masked.
         """
-        return self._seen(value, self._place(at))
+        return self._seen(value, self.place(at))
 
     def kept(self, value: Any, at: Path = ()) -> str:
         """A hash of a value that may be kept, to recognize the value; useless without the secret."""
-        return self._digest(value, self._place(at), KEPT_BYTES)
+        return self._digest(value, self.place(at), KEPT_BYTES)
 
     @property
     def secret_name(self) -> str:
@@ -114,13 +114,13 @@ class Mask:
     def path(self, path: Path) -> Path:
         """A path, with stand-ins for names that are data."""
         return tuple(
-            self._name(name, self._place(path[:number])) if self._hides(path[:number]) else name
+            self._name(name, self.place(path[:number])) if self._hides(path[:number]) else name
             for number, name in enumerate(path)
         )
 
     def shows(self, path: Path) -> bool:
         """Whether values at a path may be shown."""
-        return self._allows(self._place(path))
+        return self._allows(self.place(path))
 
     def _seen(self, value: Any, at: Path) -> Any:
         if self._allows(at):
@@ -136,10 +136,10 @@ class Mask:
 
     def _hides(self, path: Path) -> bool:
         """Whether the names of the members of the object at a path are data that may not be shown."""
-        at = self._place(path)
+        at = self.place(path)
         return at in self._maps and not self._allows(at)
 
-    def _place(self, path: Path) -> Path:
+    def place(self, path: Path) -> Path:
         """A path with `MEMBER` for names that are data."""
         at: Path = ()
         for name in path:

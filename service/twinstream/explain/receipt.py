@@ -15,7 +15,10 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 from twinstream.explain.exclusions import Exclusion, exclusions
+from twinstream.explain.masking import Mask
+from twinstream.grouping.wording import without_values
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import parse_path, path_text
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides, Verdict
 from twinstream.status.comparison import (
     CheckStatus,
@@ -25,6 +28,7 @@ from twinstream.status.comparison import (
     Position,
     Reset,
 )
+from twinstream.status.groups import Group
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20
@@ -105,7 +109,10 @@ class Unchecked(Frozen):
 
 
 class Receipt(Frozen):
-    """One verdict. `since` is how long it held when the receipt was made, of a running comparison."""
+    """One verdict. `since` is how long it held when the receipt was made, of a running comparison.
+
+    `groups` sum up the divergences, without values: of a running comparison those that are saved.
+    """
 
     format: Literal["twinstream-receipt/1"] = "twinstream-receipt/1"
     made_at: datetime
@@ -125,6 +132,7 @@ class Receipt(Frozen):
     sides: Sides[Compared]
     matched: int
     divergences: DivergenceCounts
+    groups: tuple[Group, ...] = ()
     known_differences: tuple[KnownUse, ...] = ()
     checks: tuple[CheckStatus, ...] = ()
     suspicions: int = 0
@@ -160,6 +168,7 @@ def receipt_of_status(
         comparison=status.name,
         source="service",
         gate=gate,
+        groups=without_values(status.groups),
         sides=Sides[Compared](reference=_side(status, "reference"), candidate=_side(status, "candidate")),
         known_differences=_uses(left_out, status.explained_by_rule, status.matched),
         checks=tuple(status.checks),
@@ -203,6 +212,9 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         order=spec.order_text,
         source="check",
         **{name: answer[name] for name in ("spec_digest", "verdict", "reason", "matched", "divergences")},
+        groups=without_values(
+            _without_names(Group.model_validate(group), spec) for group in answer["groups"]
+        ),
         range=_range(answer["ranges"]) if "ranges" in answer else None,
         sides=Sides[Compared](
             reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
@@ -214,6 +226,16 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         hole_count=len(answer["holes"]),
         holes=tuple(Unchecked.model_validate(hole) for hole in answer["holes"][:HOLES_SHOWN]),
     )
+
+
+def _without_names(group: Group, spec: Spec) -> Group:
+    """A group without the names of members that are data: those of `maps`."""
+    mask = Mask((), spec.maps)
+    places = {name: path_text(mask.place(parse_path(name))) for name in group.fields or ()}
+    if all(name == place for name, place in places.items()):
+        return group
+    patterns = [one.model_copy(update={"field": places[one.field]}) for one in group.patterns]
+    return group.model_copy(update={"fields": list(places.values()), "patterns": patterns, "cause": None})
 
 
 def _range(ranges: Mapping[str, Any]) -> Range:

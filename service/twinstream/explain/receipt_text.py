@@ -12,6 +12,7 @@ from twinstream.explain.exclusions import Exclusion
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status.common import Accounts
 from twinstream.status.comparison import KindCoverage
+from twinstream.status.groups import Group
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 PARTITIONS_SHOWN = 16
@@ -74,6 +75,9 @@ def _differences(receipt: Receipt) -> Iterator[str]:
         yield f"{overdue}, and may still have {'its partner' if one else 'their partners'}."
     if receipt.range is not None and receipt.range.undecided:
         yield f"{receipt.range.undecided:,} more are undecided: their partners may lie beyond the range."
+    if receipt.groups:
+        yield ""
+        yield from map(_group, receipt.groups)
     if receipt.known_differences:
         yield ""
         head = ("known difference", "explains", "of the pairs", "ceiling", "owner", "until")
@@ -81,6 +85,11 @@ def _differences(receipt: Receipt) -> Iterator[str]:
     if receipt.checks:
         yield ""
         yield from (f"- {_plain(line)}" for line in check_lines(receipt.checks))
+
+
+def _group(group: Group) -> str:
+    examples = f"For example {', '.join(map(_code, group.examples))}." if group.examples else ""
+    return f"- {' '.join(filter(None, (_sentence(group.text), _sentence(group.cause or ''), examples)))}"
 
 
 def _known(rule: KnownUse) -> tuple[str, ...]:

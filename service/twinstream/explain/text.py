@@ -93,7 +93,7 @@ def group_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     ['- 12 changed, all in `fare`.']
     """
     for group in answer.get("groups", ()):
-        yield f"- {' '.join(filter(None, (group['text'], group['cause'])))}"
+        yield f"- {printable(' '.join(filter(None, (group['text'], group['cause']))))}"
 
 
 def superseded_text(answer: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ counted once for that, since they lie in one partition anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from twinstream.grouping.extent import Whole
@@ -28,6 +28,23 @@ def with_sentences(groups: Sequence[Group], whole: Whole) -> list[Group]:
         group.model_copy(update={"text": sentence(group, whole), "cause": cause(group, whole)})
         for group in groups
     ]
+
+
+def without_values(groups: Iterable[Group]) -> tuple[Group, ...]:
+    """The groups without what may be a value of an event: names of keys, and constants."""
+    bare = (
+        group.model_copy(
+            update={"top_keys": [], "patterns": [_without_constant(one) for one in group.patterns]}
+        )
+        for group in groups
+    )
+    return tuple(group.model_copy(update={"text": sentence(group, Whole({}))}) for group in bare)
+
+
+def _without_constant(pattern: Pattern) -> Pattern:
+    if pattern.pattern != "constant":
+        return pattern
+    return pattern.model_copy(update={"by": None, "text": pattern_text("constant", pattern.side, None)})
 
 
 # -- the sentence ------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from twinstream.ports import Line
 from twinstream.spec.load import loads
 from twinstream.status.common import Sides
 from twinstream.status.comparison import Hole, Position
+from twinstream.status.groups import Group
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "unit" / "golden"
@@ -191,3 +192,37 @@ def test_what_a_file_calls_itself_is_no_markup() -> None:
     for line in text.splitlines():
         if line.startswith("| `known_differences`"):
             assert line.replace("\\|", "").count("|") == 6
+
+
+def test_a_receipt_sums_up_the_differences_with_ids_and_without_values() -> None:
+    file = loads("""
+version: 1
+name: rides
+reference: {topic: rides.v1}
+candidate: {topic: rides.v2}
+order: {per_key: [taxi]}
+identity: [ride]
+maps: [fares]
+""")
+    changed = [
+        (side, record({"taxi": "secret-key", "ride": ride, "to": to, "fares": {"secret-name": ride + side}}))
+        for ride in range(8)
+        for side, to in ((LEFT, f"secret-{ride}"), (RIGHT, "secret-constant"))
+    ]
+    answer = check(file, lines(changed))
+    receipt = receipt_of_answer(answer, file, START, "t")
+    (group,) = receipt.groups
+    assert (group.count, group.fields, group.keys) == (8, ["fares.*", "to"], 1)
+    text = markdown(receipt)
+    assert "- 8 changed, all in `fares.*` and `to`; 1 key; `fares.*`: value + 1 in 100 %; " in text
+    assert f"For example `{answer['examples'][0]['id']}`" in text
+    assert "secret" in json.dumps(answer["groups"])
+    assert "secret" not in receipt.model_dump_json() + text
+
+
+def test_a_receipt_of_a_service_has_the_groups_of_its_status() -> None:
+    found = Group(
+        kind="missing", fields=[], count=12, examples=["5f0c"], text="12 missing.", cause="All are here."
+    )
+    text = markdown(receipt_of_status(diverged(groups=[found]), GATE, exclusions(SPEC), START, "t"))
+    assert "- 12 missing from the candidate. All are here. For example `5f0c`.\n" in text

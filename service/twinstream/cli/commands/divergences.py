@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import click
 
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import print_divergences, print_json
+from twinstream.cli.shared.output import print_divergences, print_groups, print_json
+from twinstream.errors import SettingsError
 from twinstream.status.common import DIVERGENCE_KINDS
 
 PAGE = 500
@@ -21,25 +22,36 @@ PAGE = 500
 @click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
 @click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option(
+    "--by", type=click.Choice(("field",)), help="Sum them up: a sentence for the fields that differ."
+)
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
 def divergences(
-    name: str, kind: str | None, explained: bool, limit: int, service: Service, as_json: bool
+    name: str, kind: str | None, explained: bool, limit: int, by: str | None, service: Service, as_json: bool
 ) -> int:
     """List the divergences of a comparison, newest first.
 
     \b
       twinstream divergences ads-views
       twinstream divergences ads-views --kind missing --limit 10
+      twinstream divergences ads-views --by field
       twinstream divergences ads-views --explained
       twinstream divergences ads-views --json | jq -r '.items[].id'
 
-    NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the
-    exact counts. Values of fields that `show` does not name are masked.
+    NAME is that of a comparison. Of a flood the service keeps the newest 1,000; --by field sums up all of
+    them: exact counts, keys, times, how the values changed, ids of examples. Values of fields that `show`
+    does not name are masked.
 
     Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be
     reached.
     """
+    if by is not None:
+        if explained:
+            raise SettingsError("--by field sums up the divergences that count: leave --explained out")
+        found = {"groups": grouped(service, name, kind)[:limit]}
+        print_json(found) if as_json else print_groups(found["groups"])
+        return 0
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
     found = listing(service, name, picked, limit)
     if as_json:
@@ -47,6 +59,12 @@ def divergences(
     else:
         print_divergences(found["items"])
     return 0
+
+
+def grouped(service: Service, name: str, kind: str | None) -> list[dict[str, Any]]:
+    """The groups of the divergences of a comparison, of one kind if that is given."""
+    groups = ask(service, f"/comparisons/{name}").get("groups", [])  # An older service has none.
+    return [group for group in groups if kind in (None, group["kind"])]
 
 
 def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) -> dict[str, Any]:

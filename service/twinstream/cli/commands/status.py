@@ -11,7 +11,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
-from twinstream.explain.text import checks_lines, explained_text, untested_text
+from twinstream.explain.text import checks_lines, explained_text, group_lines, untested_text
 
 HEADINGS = (
     *("comparison", "verdict", "health"),
@@ -32,7 +32,8 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
       twinstream status
       twinstream status ads-views --json
 
-    NAME is that of a comparison; without it all are shown, trials (NAME~trial) among them.
+    NAME is that of a comparison: its divergences are summed up in groups. Without it all are shown, trials
+    (NAME~trial) among them.
 
     Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
     service cannot be reached. Of several comparisons, one that diverged decides, then one that is
@@ -43,7 +44,8 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
     if as_json:
         print_json(answer)
     else:
-        _print(items, _contrasts(service, items, name))
+        groups = list(group_lines(answer)) if name else []
+        _print(items, _contrasts(service, items, name), groups)
     judged = [item for item in items if name or not item.get("trial_of")]
     return max((EXIT_OF_VERDICT[item["verdict"]] for item in judged), key=(0, 3, 1).index, default=0)
 
@@ -90,7 +92,7 @@ def _said(item: dict[str, Any]) -> Iterator[str]:
         yield untested
 
 
-def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]]) -> None:
+def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]], groups: list[str]) -> None:
     table = Table(*HEADINGS, box=None, pad_edge=False)
     for item in items:
         events, unmatched = item["events"], item["unmatched"]
@@ -109,4 +111,4 @@ def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]]) -> None
         for item in items
         for reason in (*_said(item), *contrasts.get(item["name"], ()))
     )
-    print_rich(table, *reasons, pipe_width=PIPE_WIDTH)
+    print_rich(table, *reasons, *map(Text, groups), pipe_width=PIPE_WIDTH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from twinstream.explain.checks import judged
 from twinstream.explain.picture import ASCII, UNICODE
-from twinstream.explain.text import tell_answer, tell_divergence
+from twinstream.explain.text import group_lines, tell_answer, tell_divergence
 from twinstream.status.comparison import CheckStatus
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
@@ -101,6 +101,14 @@ def print_divergences(reports: Iterable[Mapping[str, Any]]) -> None:
         if place:
             print_text("\n")
         _print_told(tell_divergence, report, "bold", len(report["kind"]))
+
+
+def print_groups(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Print a sentence for each group of divergences, and the ids of examples."""
+    for line, group in zip(group_lines({"groups": groups}), groups, strict=True):
+        print_rich(Text(line))
+        if group["examples"]:
+            print_rich(Text(f"  for example {', '.join(group['examples'])}"))
 
 
 def _print_told(tell: Callable[..., str], about: Mapping[str, Any], style: str, styled: int) -> None:
