@@ -87,18 +87,22 @@ class Explainer:
 
         Complexity: decodes the records of the divergence, which takes most of the time.
         """
-        finding = divergence.finding
-        event = finding.event
-        kept = self._spec.keep == "records" and self._sight.sees(finding)
-        changes = Changes()
-        if finding.kind == "changed":
-            changes = changes_of(self._told_differing(finding)) if kept else Changes(None)
-        scope = self._scope(event) if kept else {}
+        finding, unread = divergence.finding, self.outline_unread(divergence)
+        if self._spec.keep != "records" or not self._sight.sees(finding):
+            return unread
+        key = ", ".join(f"{field} {_bare(value)}" for field, value in self._scope(finding.event).items())
+        is_change = finding.kind == "changed"
+        changes = changes_of(self._told_differing(finding)) if is_change else Changes()
+        return unread._replace(changes=changes, key=short(key))
+
+    def outline_unread(self, divergence: Divergence) -> Difference:
+        """The same without reading records: neither its key is known, nor the fields that changed."""
+        finding, event = divergence.finding, divergence.finding.event
         return Difference(
             finding.kind,
-            changes,
+            Changes(None) if finding.kind == "changed" else Changes(),
             event[FORM][KIND],
-            short(", ".join(f"{field} {_bare(value)}" for field, value in scope.items())),
+            None,
             event[PARTITION],
             event[OFFSET],
             event[TIMESTAMP_MS],

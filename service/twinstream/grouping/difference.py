@@ -40,14 +40,14 @@ def changes_of(differing: Iterable[tuple[str, tuple[Any, Any], bool]]) -> Change
 class Difference(NamedTuple):
     """A difference, by the event that the reference wrote, or else the candidate.
 
-    `key` names the part of the order in words, and is empty where the order has no keys or the event is not
-    kept. `time_ms` is Kafka's; it is unknown unless it is positive. `id` gives the id of its report.
+    `key` names the part of the order in words; it is empty where the order has no keys, and None where it is
+    unknown. `time_ms` is Kafka's; it is unknown unless it is positive. `id` gives the id of its report.
     """
 
     kind: Kind
     changes: Changes
     event_kind: str
-    key: str
+    key: str | None
     partition: int
     offset: int
     time_ms: int

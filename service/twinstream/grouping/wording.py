@@ -89,7 +89,7 @@ def _keys(group: Group, whole: Whole) -> Iterator[str]:
     if group.keys == 1 and not group.more_keys:
         yield f"{'all of ' if group.count > 1 else ''}{group.top_keys[0].key}" if group.top_keys else "1 key"
     elif group.more_keys:
-        yield f"more than {group.keys:,} keys"
+        yield f"at least {group.keys:,} keys"
     elif whole.keys == group.keys:
         yield f"all {group.keys:,} keys{' seen' if whole.more_keys else ''}"
     elif whole.keys is not None and whole.keys > group.keys:
@@ -183,7 +183,7 @@ def cause(group: Group, whole: Whole) -> str | None:
 
 def _spread(group: Group) -> int:
     """How many differences lie independently of each other, as far as keys tell."""
-    return group.count if group.keys is None or group.more_keys else group.keys
+    return group.count if group.keys is None else group.keys
 
 
 def _by_chance(share: float, count: int) -> bool:

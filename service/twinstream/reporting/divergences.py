@@ -20,7 +20,7 @@ separately, take no room from the reports that count, and are final with the che
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import chain
@@ -32,6 +32,7 @@ from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.known_differences import Covered
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.sentences import TAINTED
+from twinstream.grouping.difference import Difference
 from twinstream.grouping.groups import Groups
 from twinstream.ports import Clock, Publisher
 from twinstream.reporting.truncate import shortened
@@ -43,6 +44,9 @@ PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20
 """The size of all reports of a matcher as saved. One has a few KB: this is room for as many as
 `limits.kept_divergences` allows, and bounds how much a start has to read if records are large."""
+READ_AT_ONCE = 50_000
+"""The most differences of one save whose records are read for their groups: about a second. Of a larger flood
+only the kind, the place and the time count, so that the matcher keeps its lease."""
 EXPLAINED_BYTES = 8 * 2**20
 """The same for examples of explained differences."""
 
@@ -78,20 +82,22 @@ class Reports:
         Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted, and grouped.
         """
         found = list(closed)
-        for divergence in found:
-            self._group(divergence)
+        for divergence in found[:READ_AT_ONCE]:
+            self._group(divergence, self._explainer.outline)
+        for divergence in found[READ_AT_ONCE:]:
+            self._group(divergence, self._explainer.outline_unread)
         kept = [divergence for divergence in found if divergence.number < self._kept]
         for divergence in self._each(kept):
             self._close(divergence)
         self._taint(set(tainted))
 
-    def _group(self, divergence: Divergence) -> None:
+    def _group(self, divergence: Divergence, outline: Callable[[Divergence], Difference]) -> None:
         """Count a divergence in its group; one found again under another kind leaves its first group."""
-        now = self._explainer.outline(divergence)
+        now = outline(divergence)
         if divergence.number >= self._groups.total:
             self._groups.add(now)
         elif divergence.finding.kind != divergence.first.kind:
-            first = self._explainer.outline(divergence._replace(finding=divergence.first))
+            first = outline(divergence._replace(finding=divergence.first))
             self._groups.move(divergence.number, first, now)
 
     def add_explained(self, covered: Iterable[Covered]) -> None:

@@ -50,7 +50,7 @@ class Group(Frozen):
 
     The group `others` is of those for which there was no group left. `fields` is None where it is unknown
     which differ; `more_fields` are not named. Times are Kafka's. Partitions and offsets are those of `side`.
-    `keys` counts the distinct keys, None where the order has none; with `more_keys` there are more.
+    `keys` counts the distinct keys, None where none is known; with `more_keys` there may be more.
     `examples` are ids. `text` is a sentence on all of it, `cause` the likely cause if there is evidence.
     """
 

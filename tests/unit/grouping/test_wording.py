@@ -45,7 +45,7 @@ def test_keys_are_counted_of_those_that_were_seen() -> None:
     assert sentence(found, Whole({}, keys=39)).endswith("; all 39 keys.")
     assert sentence(found, Whole({}, keys=100, more_keys=True)).endswith("; 39 of at least 100 keys.")
     assert sentence(found, Whole({}, keys=20, more_keys=True)).endswith("; 39 keys.")
-    assert sentence(group(keys=100, more_keys=True), Whole({}, keys=900)).endswith("; more than 100 keys.")
+    assert sentence(group(keys=100, more_keys=True), Whole({}, keys=900)).endswith("; at least 100 keys.")
 
 
 def test_a_share_that_is_not_all_is_never_100_percent() -> None:

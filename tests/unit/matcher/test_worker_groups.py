@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
+from twinstream.reporting import divergences
 from twinstream.status.comparison import ResetRequest
 from twinstream.status.groups import Group
 
@@ -147,3 +149,14 @@ def test_where_records_are_not_kept_groups_know_the_kind_alone() -> None:
         None,
         [],
     )
+
+
+def test_of_a_flood_what_is_not_read_counts_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(divergences, "READ_AT_ONCE", 4)
+    bench = Bench(spec=NAMED)
+    _changed(bench, "a", 1, 10)
+    bench.run()
+    assert [(group.fields, group.count, group.keys, group.more_keys) for group in _groups(bench)] == [
+        (None, 6, None, True),
+        (["n"], 4, 1, False),
+    ]

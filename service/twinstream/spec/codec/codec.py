@@ -112,6 +112,7 @@ class Codec:
         self.equal_by_record = all_compared and self._records.alike
         self._keeps_record = self.equal_by_record and not self._told_apart and not routing.by_content
         self._tolerant = any(rules.allowed for rules in self._rules.values())
+        self._judges = any(rules.any_of is not None for rules in self._rules.values())
         raw = self._keeps_record or self._tolerant
         self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
         self.exact = cast("Exactly | None", self._exact_record if self._tolerant else None)
@@ -282,6 +283,8 @@ class Codec:
 
     def _judged(self, record: bytes) -> tuple[set[FieldPath], list[FieldPath]]:
         """The fields of a record with a right value, and with another; none if a function fails now."""
+        if not self._judges:
+            return set(), []
         _, rules, value = self._opened(record)
         if rules.any_of is None:
             return set(), []
@@ -293,8 +296,9 @@ class Codec:
 
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads from a record, with their values."""
-        value = self._value(record)
-        members = {field: read(value, path) for field, path in self._opened(record)[1].order}
+        _, rules, whole = self._opened(record)
+        value = _read_by_order(rules, whole)
+        members = {field: read(value, path) for field, path in rules.order}
         return {field: member for field, member in members.items() if member is not ABSENT}
 
     def _opened(self, record: bytes) -> tuple[str, _Rules, Any]:
@@ -305,12 +309,9 @@ class Codec:
         return kind, self._rules[kind], value
 
     def _value(self, record: bytes) -> Any:
-        """The value for order and identity: the compared part, with null for absent if both are equal."""
+        """The value for order and identity."""
         _, rules, value = self._opened(record)
-        value = rules.show(value)
-        for path in rules.null_for_absent:
-            put(value, path, None)
-        return value
+        return _read_by_order(rules, value)
 
     def _content(self, kind: str, value: Any) -> bytes:
         """The canonical form; with the kind if kinds are compared differently, so that no two kinds match."""
@@ -393,6 +394,14 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
         raise DecodeError(f"fits none of the kinds {', '.join(spec.kinds)}")
 
     return kind_of
+
+
+def _read_by_order(rules: _Rules, value: Any) -> Any:
+    """The value for order and identity: the compared part, with null for absent if both are equal."""
+    value = rules.show(value)
+    for path in rules.null_for_absent:
+        put(value, path, None)
+    return value
 
 
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
