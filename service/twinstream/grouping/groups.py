@@ -28,8 +28,8 @@ GROUPS = 20
 """More groups than a person reads; each takes at most some tens of kilobytes."""
 KEYS = 100
 """Distinct keys that are counted exactly. More are no concentration any more."""
-PARTITIONS = 64
-"""Partitions that are counted each; most topics have fewer."""
+PARTITIONS = 32
+"""Partitions that are counted each: most topics have no more, and a status stays small."""
 EXAMPLES, TOP_KEYS = 3, 3
 """Ids and keys of a group that are told."""
 
@@ -165,6 +165,11 @@ class Groups:
     def total(self) -> int:
         """The number of differences, which is the sum of the counts of all groups."""
         return self._total
+
+    def skip_to(self, total: int) -> None:
+        """Count the differences before the number `total` that were never fed: in `others`."""
+        missed = max(0, total - self._total)
+        self._others, self._total = self._others + missed, self._total + missed
 
     def add(self, difference: Difference) -> None:
         """Count a new difference."""

@@ -385,10 +385,11 @@ class Worker:
         run.watch(topics)
 
     def _groups_of(self, head: Mapping[str, Any]) -> Groups:
-        """The saved groups; the state of an older version has only the number of differences."""
-        if "groups" in head:
-            return Groups.of(head["groups"])
-        return Groups(since=self.comparison.differences.found_by_kind.total())
+        """The saved groups, of all saved differences; the state of an older version has only their number."""
+        total = self.comparison.differences.found_by_kind.total()
+        groups = Groups.of(head["groups"]) if "groups" in head else Groups(since=total)
+        groups.skip_to(total)
+        return groups
 
     def _begin_at(self, resets: Resets) -> None:
         """Begin the comparison at the start of the last reset, else at that of its file."""

@@ -168,6 +168,14 @@ def test_differences_before_the_groups_began_are_others() -> None:
     assert [(group.kind, group.count) for group in groups.told()] == [("missing", 1), ("others", 7)]
 
 
+def test_differences_that_were_never_fed_are_others() -> None:
+    groups = fed([difference("missing", number) for number in range(3)])
+    groups.skip_to(2)
+    groups.skip_to(7)
+    assert groups.total == 7
+    assert [(group.kind, group.count) for group in groups.told()] == [("missing", 3), ("others", 4)]
+
+
 def test_values_of_masked_fields_are_never_told() -> None:
     named = changes_of([("fare", (4711, 4712), False), ("name", ("geheim", "Geheim"), False)])
     (group,) = fed([difference("changed", number, changes=named) for number in range(3)]).told()
