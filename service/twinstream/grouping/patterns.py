@@ -11,7 +11,7 @@ differences pays for the one or two families that describe it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain
@@ -154,7 +154,7 @@ def _cut_reference(one: str, other: str) -> Parameter:
 def _constant(_: Any, other: Any) -> Parameter:
     if type(other) is str:
         return f'"{other}"' if len(other) <= CONSTANT_LENGTH else None
-    return repr(other)
+    return repr(other).lower()
 
 
 def _constant_reference(one: Any, other: Any) -> Parameter:
@@ -197,14 +197,22 @@ _FAMILIES: tuple[tuple[tuple[PatternName, SideName | None, Find], ...], ...] = (
         ("constant", "reference", _constant_reference),
     ),
     (
+        ("constant", "candidate", _constant),
+        ("constant", "reference", _constant_reference),
+    ),
+    (
         ("null", "candidate", _null),
         ("null", "reference", _null_reference),
         ("absent", "candidate", _absent),
         ("absent", "reference", _absent_reference),
     ),
 )
-"""The families for numbers, for texts, and for others; of two that fit as often, the first is told."""
-_TEXTS, _WHOLE = (str, str), (int, int)
+"""The families for pairs of numbers, of texts, of booleans, and for all others.
+
+Of two that fit as often, the first is told.
+"""
+NUMBERS, TEXTS, FLAGS, OTHERS = range(4)
+_TEXTS, _WHOLE, _FLAGS = (str, str), (int, int), (bool, bool)
 _NUMBERS = (int, float)
 WITHOUT_PARAMETER = frozenset(("sign", "case", "cut", "null", "absent"))
 """Families without a parameter: one pair shows them. A parameter that fits one pair shows nothing."""
@@ -216,29 +224,28 @@ class FieldPatterns:
     Complexity: O(1) a pair; about 0.3 µs for each family that is left.
     """
 
-    __slots__ = ("_numbers", "_others", "_seen", "_texts")
+    __slots__ = ("_live", "_seen")
 
     def __init__(self) -> None:
         self._seen = 0
-        self._numbers, self._texts, self._others = (
-            [_Family(name, side, family, {}) for name, side, family in families] for families in _FAMILIES
-        )
-
-    def _all(self) -> Iterator[_Family]:
-        return chain(self._numbers, self._texts, self._others)
+        self._live = [
+            [_Family(name, side, find, {}) for name, side, find in families] for families in _FAMILIES
+        ]
 
     def add(self, one: Any, other: Any) -> None:
         """Count a pair of different values."""
         self._seen += 1
         types = type(one), type(other)
         if types == _TEXTS:
-            families = self._texts
+            families = self._live[TEXTS]
         elif types == _WHOLE and -EXACT < one < EXACT and -EXACT < other < EXACT:
-            families = self._numbers
+            families = self._live[NUMBERS]
+        elif types == _FLAGS:
+            families = self._live[FLAGS]
         else:
             one, other = _plain_number(one), _plain_number(other)
             both = type(one) in _NUMBERS and type(other) in _NUMBERS
-            families = self._numbers if both else self._others
+            families = self._live[NUMBERS if both else OTHERS]
         for _, _, find, found in families:
             by = find(one, other)
             if by is None:
@@ -251,14 +258,14 @@ class FieldPatterns:
             self._drop_idle()
 
     def _drop_idle(self) -> None:
-        for families in (self._numbers, self._texts, self._others):
+        for families in self._live:
             families[:] = [
                 _narrowed(one) for one in families if 4 * _best(one.pattern, one.found)[1] >= TRIAL
             ]
 
     def best(self) -> Fit | None:
         """The pattern that fits most pairs, if that is at least half of them."""
-        fits = [Fit(one.pattern, one.side, *_best(one.pattern, one.found)) for one in self._all()]
+        fits = [Fit(one.pattern, one.side, *_best(one.pattern, one.found)) for one in chain(*self._live)]
         told = [
             one
             for one in fits
@@ -268,19 +275,18 @@ class FieldPatterns:
 
     def state(self) -> list[Any]:
         """The counts as plain data."""
-        families = (self._numbers, self._texts, self._others)
         return [
             self._seen,
             [
-                [[one.pattern, one.side, list(map(list, one.found.items()))] for one in some]
-                for some in families
+                [[one.pattern, one.side, list(map(list, one.found.items()))] for one in families]
+                for families in self._live
             ],
         ]
 
     def restore(self, state: Sequence[Any]) -> None:
         """Take over a `state`."""
         self._seen, saved = state
-        for families, some in zip((self._numbers, self._texts, self._others), saved, strict=True):
+        for families, some in zip(self._live, saved, strict=True):
             kept = {(name, side): dict(map(tuple, counts)) for name, side, counts in some}
             families[:] = [
                 _as_saved(one._replace(found=kept[one.pattern, one.side]))

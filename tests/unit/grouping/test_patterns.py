@@ -43,6 +43,7 @@ PRICES = [1.234, 5.678, 9.101, 3.337]
         ([("abcdef", "abc"), ("xyz12", "xyz")], ("cut", "candidate", None)),
         ([(3, 0), (9, 0), (5, 0)], ("constant", "candidate", "0")),
         ([("a", "x"), ("b", "x")], ("constant", "candidate", '"x"')),
+        ([(True, False), (True, False)], ("constant", "candidate", "false")),
     ],
 )  # fmt: skip
 def test_the_pattern_that_fits_all_pairs_is_told(
@@ -57,7 +58,7 @@ def test_the_pattern_that_fits_all_pairs_is_told(
         [(39, 40)],  # Any two numbers differ by some number.
         [("a", "b"), ("c", "d")],
         [(1, 5), (7, 2), (3, 9)],
-        [({"a": 1}, [2]), (True, False)],
+        [({"a": 1}, [2]), (None, 3), (4, None), (True, False), ("", 7)],
         [(float("nan"), 1), (float("inf"), 1e300), (10**400, 2)],
     ],
 )
