@@ -148,6 +148,8 @@ class Oracle:
             self.eras.check(process.token, status)
         for side in Side:
             self._check_accounts(side, status, positions, whole=process.shard.whole)
+        if (grouped := sum(group.count for group in status.groups)) != status.closed_divergences.total:
+            self.violated(f"groups count {grouped} of {status.closed_divergences.total} differences")
         if status.verdict == "DIVERGED":
             self._check_diverged(process, status, positions)
         elif process.token in self._must_diverge and not waits(status):
