@@ -15,7 +15,7 @@ FOLDERS = sorted(folder for folder in CASES.iterdir() if folder.is_dir())
 EXIT_CODES = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
 MEMBERS = {
     *("verdict", "decided_at", "reason", "events", "matched", "unmatched", "max_unmatched", "accounts"),
-    *("divergences", "examples", "spec_digest", "coverage", "explained_by_rule", "holes"),
+    *("divergences", "groups", "examples", "spec_digest", "coverage", "explained_by_rule", "holes"),
 }
 
 
@@ -46,5 +46,6 @@ def check_answer(expect: dict[str, Any], exit_code: int, answer: dict[str, Any])
     assert {**named, "exit_code": exit_code} == {"exit_code": EXIT_CODES[answer["verdict"]], **expect}
     kinds = answer["divergences"]["by_kind"]
     assert answer["divergences"]["total"] == sum(kinds.values())
+    assert answer["divergences"]["total"] == sum(group["count"] for group in answer["groups"])
     assert answer["reason"]
     assert (answer["divergences"]["total"] > 0) == (answer["verdict"] == "DIVERGED")
