@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -77,6 +78,16 @@ def interleaved_anew(random: Random, events: list[Event]) -> list[Event]:
     taxis = [event["taxi"] for event in events]
     random.shuffle(taxis)
     return [of_taxi[taxi].pop() for taxi in taxis]
+
+
+def moved(one: list[Event], other: list[Event]) -> int:
+    """The fewest events without which both runs have the same sequence of rides."""
+    places = {event["ride"]: place for place, event in enumerate(other)}
+    ends: list[int] = []  # of the ascending sequences of each length, the lowest end
+    for event in one:
+        at = bisect_left(ends, places[event["ride"]])
+        ends[at : at + 1] = [places[event["ride"]]]
+    return len(one) - len(ends)
 
 
 def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **more: Any) -> Calibrated:

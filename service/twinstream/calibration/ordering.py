@@ -166,7 +166,12 @@ FEWEST_SWAPS = 7
 SWAPS_FOR_EACH = 3
 """For each swapped pair of a key, so many more of the control must be swapped."""
 FEWEST_MOVED = 30
-"""Fewer events that moved are single faults, not noise."""
+"""Fewer events that moved may be single faults: too few to tell whether they are spread over the run.
+
+So many that are spread do not miss half of the stretches of a run by chance (`spread`). The bound is a
+number, not a share, since it is about evidence. So a run of fewer than about 70 events may not show its key
+even if half of them moved. Then the caller has to name the key.
+"""
 ENOUGH_KEPT = 20
 """So many events do not all keep the order of their key by chance, unless nothing moves far enough."""
 TRIED_IN_PAIRS = 8
