@@ -100,7 +100,9 @@ def test_a_duration_is_written_as_in_a_comparison_file() -> None:
     context = click.Context(click.Command("gate"))
     assert span(context, option, "30m") == timedelta(minutes=30)
     assert span(context, option, "500ms") == timedelta(milliseconds=500)
+    assert span(context, option, "5") == timedelta(seconds=5)
+    assert span(context, option, "0.5") == timedelta(milliseconds=500)
     assert span(context, option, None) is None
-    for wrong in ("30", "half an hour", ""):
+    for wrong in ("-5", "5 parsecs", "half an hour", ""):
         with pytest.raises(click.BadParameter, match="is not a duration; write it like"):
             span(context, option, wrong)

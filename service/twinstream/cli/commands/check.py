@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.cli.shared.output import exit_of_answer, print_answer, print_json
+from twinstream.cli.shared.polling import span
 from twinstream.cli.shared.progress import progress, progress_of_records
 from twinstream.cli.shared.receipts import files_callback, write_receipt
 from twinstream.cli.shared.topics import kafka_options, topics_of
@@ -22,7 +23,6 @@ from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check as run_check
 from twinstream.offline.offset_range import Edge, edge_of
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.values import duration
 from twinstream.spec.load import load
 
 
@@ -61,6 +61,7 @@ from twinstream.spec.load import load
 @click.option(
     "--slack",
     metavar="DURATION",
+    callback=span,
     help="How far apart two partners may be at most, in Kafka's time; else `overdue.after` of SPEC (60s).",
 )
 @click.option(
@@ -115,7 +116,7 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
 
 def _check_files(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
     for option, name in {"begin": "from", "end": "to", "slack": "slack"}.items():
-        if options[option]:
+        if options[option] not in (None, ()):
             raise SettingsError(f"--{name} is for topics; give --brokers, too")
     files, shapes = _files(options), shapes_of(spec)
     if len(files) == 1:
@@ -135,7 +136,7 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
     from twinstream.adapters.clocks import SystemClock
 
     begin, end = _begin(spec, options["begin"]), edge_of("--to", options["end"], "latest")
-    slack = spec.overdue.after if options["slack"] is None else _duration(options["slack"])
+    slack = spec.overdue.after if options["slack"] is None else options["slack"]
     with topics_of(spec, options["kafka"], headers=spec.reads_marks) as source:
         try:
             bounded = BoundedCheck(spec, source, begin, end, slack, SystemClock())
@@ -156,13 +157,6 @@ def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
     raise SettingsError(
         f"`start: {spec.start.at}` is found by `serve`, while events come: say where to begin with --from"
     )
-
-
-def _duration(text: str) -> timedelta:
-    try:
-        return duration(text)
-    except ValueError as error:
-        raise SettingsError(f"--slack {error}") from None
 
 
 def _files(options: Mapping[str, Any]) -> list[InputFile]:

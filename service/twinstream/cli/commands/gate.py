@@ -42,7 +42,10 @@ def _since(context: click.Context, option: click.Parameter, given: str | None) -
 @click.command()
 @click.argument("name")
 @click.option(
-    "--wait", metavar="DURATION", callback=span, help="Wait so long for pass or fail: 90s, 30m, 2h."
+    "--wait",
+    metavar="DURATION",
+    callback=span,
+    help="Wait so long for pass or fail: 90s, 30m, 2h; without a unit, seconds.",
 )
 @click.option(
     "--poll",

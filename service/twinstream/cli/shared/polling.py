@@ -7,6 +7,7 @@ asked once more when the time is over, so that an answer which came meanwhile is
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,17 +22,19 @@ from twinstream.cli.shared.output import Unreachable
 from twinstream.spec.file.values import duration
 
 GateBody = Mapping[str, Any]
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
 TellWait = Callable[[str, float], None]
 """Shows the reasons why the gate is undecided, and how many seconds are left."""
 
 
 def span(_context: click.Context, _option: click.Parameter, given: str | None) -> timedelta | None:
-    """The duration in an option, written as in a comparison file; None if the option is not given.
+    """The duration in an option; None if the option is not given.
 
-    Raises BadParameter.
+    It is written as in a comparison file: with a unit, or as a number of seconds. Raises BadParameter.
     """
     try:
-        return None if given is None else duration(given)
+        return None if given is None else duration(f"{given}s" if _NUMBER.fullmatch(given) else given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
