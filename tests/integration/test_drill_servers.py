@@ -143,7 +143,7 @@ def test_a_broker_that_does_not_speak_tls_and_a_certificate_that_is_not_there_ar
     config.write_text(f"brokers: {kafka.brokers}\nkafka: {{security.protocol: SSL}}\n")
     code, _, err = drill(spec, *asked)
     assert code == 4
-    assert err.startswith(f"Error: kafka at {kafka.brokers} does not answer")
+    assert err.startswith(f"twinstream: kafka at {kafka.brokers} does not answer")
     trusting = "{security.protocol: SSL, ssl.ca.location: /nowhere.pem}"
     config.write_text(f"brokers: {kafka.brokers}\nkafka: {trusting}\n")
     code, _, err = drill(spec, *asked)
@@ -164,5 +164,5 @@ def test_a_redis_that_cannot_be_reached_and_topics_that_are_empty_or_missing_are
     writer.write([(name, record) for name in names for record in rides(60)])
     code, answer, err = drill(spec, *there)
     assert (code, answer) == (4, None)
-    assert err.startswith("Error: redis at 127.0.0.1:1 cannot be used")
+    assert err.startswith("twinstream: redis at 127.0.0.1:1 cannot be used")
     assert writer.found() == []

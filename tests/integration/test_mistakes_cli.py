@@ -53,7 +53,7 @@ MISTAKES = {
         ("spec.yaml --reference a.jsonl", 2, f"give {BOTH}, or --trace"),
         ("spec.yaml --trase a.jsonl", 2, "No such option '--trase'"),
         ("", 2, "Missing argument 'SPEC'"),
-        (f"spec.yaml --brokers {AWAY}", 4, f"Error: kafka at {AWAY} does not answer for topic r: "),
+        (f"spec.yaml --brokers {AWAY}", 4, f"twinstream: kafka at {AWAY} does not answer for topic r: "),
         ("spec.yaml --brokers b:1 --reference x", 2, "--reference is a file"),
         (f"spec.yaml --from earliest {TWO}", 2, "--from is for topics"),
         ("rows.yaml --brokers b:1 --from 2026-01-01T00:00:00Z", 2, "with `emits` a table is made of all its"),
@@ -63,7 +63,7 @@ MISTAKES = {
     ],
     "lint": [
         ("bad.yaml", 2, "twinstream: bad.yaml:5: `order`: must be an order"),
-        (f"spec.yaml --brokers {AWAY}", 4, f"Error: kafka at {AWAY} does not answer"),
+        (f"spec.yaml --brokers {AWAY}", 4, f"twinstream: kafka at {AWAY} does not answer"),
     ],
     "calibrate": [
         (f"--brokers {AWAY} {TWO}", 4, "does not answer"),
@@ -150,7 +150,7 @@ MISTAKES = {
         (f"{ALARM} --scrape-file x.txt", 2, "--scrape-file x.txt must end with .json or .yml, or Prometheus"),
         (f"{DRILL} --bind 0.0.0.0:0", 2, "flag --bind: '0.0.0.0:0' is not a loopback address"),
         (f"{ALARM} --config settings.yaml --bind 0.0.0.0:0", 2, TOLD_TO_DRILL),
-        (DRILL, 4, f"Error: kafka at {AWAY} does not answer"),
+        (DRILL, 4, f"twinstream: kafka at {AWAY} does not answer"),
     ],
 }  # fmt: skip
 

@@ -140,7 +140,7 @@ def test_a_matcher_that_refuses_is_a_conflict_with_its_reason_and_nothing_else(
     assert response.status_code == 409
     why = f"{NAME!r} does not begin anew, and nothing has changed: another process owns this comparison."
     assert response.json()["detail"] == why
-    assert run(service, NAME, "--reason", "r") == (2, "", f"Error: {why}\n")
+    assert run(service, NAME, "--reason", "r") == (2, "", f"twinstream: {why}\n")
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(service: Served, matcher: Matcher) -> None:

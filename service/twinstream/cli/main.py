@@ -12,6 +12,7 @@ from importlib.metadata import version as installed_version
 
 import click
 
+from twinstream.cli.shared.mistakes import complain, no_command
 from twinstream.cli.shared.output import Unreachable, print_json
 from twinstream.errors import TwinstreamError
 
@@ -48,6 +49,14 @@ class Commands(click.Group):
         command = getattr(import_module(f"twinstream.cli.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with. Raises UsageError for an unknown name."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(no_command(args[0], COMMANDS), ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
@@ -96,14 +105,11 @@ def main() -> None:
     """Run the command line; a user's mistake is one sentence on standard error, never a stack trace."""
     try:
         sys.exit(cli.main(standalone_mode=False) or 0)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(4 if isinstance(error, Unreachable) else 2)
     except click.Abort:
         sys.exit(130)
-    except TwinstreamError as error:
-        click.echo(f"twinstream: {error}", err=True)
-        sys.exit(2)
+    except (click.ClickException, TwinstreamError) as error:
+        complain(error)
+        sys.exit(4 if isinstance(error, Unreachable) else 2)
 
 
 if __name__ == "__main__":

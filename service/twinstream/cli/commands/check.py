@@ -11,6 +11,7 @@ import click
 
 from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
+from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import exit_of_answer, print_answer, print_json
 from twinstream.cli.shared.polling import span
 from twinstream.cli.shared.progress import progress, progress_of_records
@@ -180,7 +181,7 @@ def _tell_sameness(reference: InputFile, candidate: InputFile) -> None:
         problem = f"are one stream ({candidate.name}), which can be read only once"
         raise SettingsError(f"--reference and --candidate {problem}")
     click.echo(
-        f"twinstream: both sides are the file {candidate.name}, so every event meets itself: "
+        f"{PREFIX}both sides are the file {candidate.name}, so every event meets itself: "
         "this tells only whether the comparison file can read it",
         err=True,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import Unreachable, print_json, print_rich
 from twinstream.cli.shared.polling import span
 from twinstream.drill.planting import KINDS
@@ -161,5 +162,5 @@ def _sweep(own: Settings, as_json: bool) -> int:
         if not found:
             _tell("nothing", "no drill has left anything")
     for problem in problems:
-        click.echo(f"left over: {problem}", err=True)
+        click.echo(f"{PREFIX}left over: {problem}", err=True)
     return 3 if problems else 0

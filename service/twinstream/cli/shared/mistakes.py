@@ -1,0 +1,61 @@
+"""Says what is wrong with a command line: usage where it helps, then one sentence behind one prefix.
+
+A name that nobody knows comes with the one that was probably meant: the nearest by letters, or the only one
+that begins so. Leading dashes are not compared, since all options share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import click
+
+from twinstream.errors import TwinstreamError
+from twinstream.spec.file.values import nearest
+
+PREFIX = "twinstream: "
+"""Begins every error of the command line."""
+
+
+def complain(error: click.ClickException | TwinstreamError) -> None:
+    """Print an error on standard error. A wrong use of a command is preceded by how it is used."""
+    if not isinstance(error, click.ClickException):
+        click.echo(f"{PREFIX}{error}", err=True)
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+    told = _no_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
+    click.echo(f"{PREFIX}{told}", err=True)
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant by an unknown one; None if none is near.
+
+    >>> meant("--refrence", ["--reference", "--require-evidence"]), meant("diverg", ["divergences", "drill"])
+    ('--reference', 'divergences')
+    >>> meant("--redis", ["--brokers", "--json"]) is None
+    True
+    """
+    bare = {one.lstrip("-"): one for one in known}
+    begun = [one for one in bare if one.startswith(name.lstrip("-"))]
+    return bare.get(begun[0] if len(begun) == 1 else nearest(name.lstrip("-"), bare) or "")
+
+
+def no_command(name: str, known: Mapping[str, object]) -> str:
+    """The sentence about an unknown command."""
+    near = meant(name, known)
+    return f"No such command '{name}'. " + (
+        f"Did you mean '{near}'?" if near else f"Commands are {', '.join(known)}."
+    )
+
+
+def _no_option(error: click.NoSuchOption) -> str:
+    """The sentence about an unknown option; of the group, a command may have been meant (`--version`)."""
+    known: list[str] = []
+    if error.ctx is not None:
+        command = error.ctx.command
+        known = [option for param in command.params for option in param.opts if option.startswith("--")]
+        known += command.list_commands(error.ctx) if isinstance(command, click.Group) else []
+    near = meant(error.option_name, known)
+    return f"No such option '{error.option_name}'." + (f" Did you mean '{near}'?" if near else "")

@@ -1,0 +1,54 @@
+"""What the command line says about a wrong use of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from twinstream.cli.main import main
+
+FILE = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder: totl\n"
+
+
+def complaint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str) -> str:
+    """What goes to standard error; nothing goes to standard output; the exit code is 2."""
+    monkeypatch.setattr("sys.argv", ["twinstream", *arguments.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("chek", "No such command 'chek'. Did you mean 'check'?"),
+        ("diverg x", "No such command 'diverg'. Did you mean 'divergences'?"),
+        ("compare x", "No such command 'compare'. Commands are calibrate, check, divergences, "),
+        ("--version", "No such option '--version'. Did you mean 'version'?"),
+        ("check --refrence x", "No such option '--refrence'. Did you mean '--reference'?"),
+        ("gate x --min 5", "No such option '--min'. Did you mean '--min-matched'?"),
+        ("lint x --redis y", "No such option '--redis'.\n"),
+        ("lint x -j", "No such option '-j'. Did you mean '--json'?"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_one_that_was_meant(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str, told: str
+) -> None:
+    assert f"\n\ntwinstream: {told}" in complaint(capsys, monkeypatch, arguments)
+
+
+@pytest.mark.parametrize("arguments", ["lint none.yaml", "lint", "gate x --wait soon", "lint spec.yaml"])
+def test_every_error_begins_alike(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: str,
+) -> None:
+    (tmp_path / "spec.yaml").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
+    told = complaint(capsys, monkeypatch, arguments)
+    assert told.splitlines()[-1].startswith("twinstream: ")
+    assert "Error:" not in told
