@@ -65,7 +65,7 @@ def test_a_comparison_is_served_as_its_matcher_published_it_and_only_when_it_has
 def test_an_unknown_comparison_is_a_problem_everywhere(http: httpx.Client) -> None:
     for rest in ("", "/divergences", "/divergences/d", "/progress", "/history", "/gate", "/gate/strict"):
         body = assert_problem(http.get(f"/v1/comparisons/nobody{rest}"), 404)
-        assert body["detail"] == "There is no comparison 'nobody'; /v1/comparisons lists those there are."
+        assert body["detail"] == f"There is no comparison 'nobody'; available: {NAME}."
     assert_problem(http.get("/v1/events", params={"comparison": "nobody"}), 404)
 
 

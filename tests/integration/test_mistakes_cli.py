@@ -117,7 +117,7 @@ MISTAKES = {
         (f"{NAME} --wait soon", 2, "'soon' is not a duration; write it like 500ms, 60s, 5m, 2h or 1d"),
         (f"{NAME} --wait 1m --poll 50ms", 2, "it must be at least 100ms"),
         (f"{NAME} --min-matched -1", 2, "-1 is not in the range x>=0"),
-        ("nobody --wait 1h --service {url}", 2, "nobody"),
+        ("nobody --wait 1h --service {url}", 2, f"There is no comparison 'nobody'; available: {NAME}."),
         (f"{WAITING} 127.0.0.1:8080", 2, NO_ADDRESS),
         (f"{WAITING} ftp://host", 2, NO_ADDRESS),
         (f"{WAITING} http://", 2, NO_ADDRESS),

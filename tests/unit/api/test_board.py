@@ -63,9 +63,17 @@ def test_a_fresh_status_is_shown_as_it_came(board: Board) -> None:
     assert board.view(NAME).gate.answer == "pass"
 
 
-def test_an_unknown_comparison_is_an_error_that_names_it(board: Board) -> None:
-    with pytest.raises(UnknownComparisonError, match="there is no comparison 'nobody'"):
+def test_an_unknown_comparison_is_an_error_that_names_those_there_are(board: Board) -> None:
+    with pytest.raises(UnknownComparisonError, match=f"there is no comparison 'nobody'; available: {NAME}$"):
         board.view("nobody")
+
+
+def test_of_many_comparisons_the_nearest_are_named_to_whoever_misspells_one() -> None:
+    names = [f"ads-{number}" for number in range(200)]
+    told = str(UnknownComparisonError("adds-77", names))
+    assert told.startswith("there is no comparison 'adds-77'; available: ads-77, ")
+    assert told.endswith(" and 180 more")
+    assert str(UnknownComparisonError("ads", [])) == "there is no comparison 'ads'; available: none yet"
 
 
 def test_a_silent_matcher_makes_its_status_stale_with_the_time(board: Board, clocks: Clocks) -> None:

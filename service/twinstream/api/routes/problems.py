@@ -110,10 +110,10 @@ def install(app: FastAPI) -> None:
     _describe_problems(app)
 
 
-def _unknown_comparison(request: Request, error: Exception) -> Response:
+def _unknown_comparison(_request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownComparisonError)
-    detail = f"There is no comparison {error.name!r}; {_root(request)}/v1/comparisons lists those there are."
-    return problem(404, detail, comparison=error.name)
+    told = str(error)
+    return problem(404, f"{told[0].upper()}{told[1:]}.", comparison=error.name)
 
 
 def _invalid_request(_request: Request, error: Exception) -> Response:

@@ -14,8 +14,9 @@ with its freshness, and with degraded health unless it is fresh.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 
 from twinstream.api.gate.freshness import FreshnessState
@@ -42,13 +43,20 @@ from twinstream.status.comparison import (
 
 STALE_AFTER_SECONDS = 5.0
 """Matchers publish about once a second; five missing statuses are no jitter."""
+NAMED = 20
+"""The most comparisons that are named to whoever asks for one that is not there."""
+LONGEST_NAME = 63
+"""No name of a comparison is longer, and to look for near ones takes longer with each character."""
 
 
 class UnknownComparisonError(LookupError):
-    """No comparison of this name is expected."""
+    """No comparison of this name is expected; the text names those that are, the nearest first."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no comparison {name!r}")
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        near = get_close_matches(name[:LONGEST_NAME], known, NAMED, 0)
+        more = f" and {len(known) - NAMED:,} more" if len(known) > NAMED else ""
+        available = ", ".join(near) or "none yet"
+        super().__init__(f"there is no comparison {name!r}; available: {available}{more}")
         self.name = name
 
 
@@ -266,7 +274,7 @@ class Board:
         try:
             return self._entries[name]
         except KeyError:
-            raise UnknownComparisonError(name) from None
+            raise UnknownComparisonError(name, self._entries) from None
 
     def _tell_verdict(self, entry: Entry, previous: ComparisonStatus) -> None:
         status = entry.status
