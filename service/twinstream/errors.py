@@ -25,6 +25,8 @@ No text of an error holds a value of a record or a password: it may be logged, s
 
 from __future__ import annotations
 
+import re
+import socket
 import traceback
 from pathlib import Path
 
@@ -118,6 +120,33 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
     return f"{type(error).__name__}{where}"
+
+
+NO_HOST = "no host has this name: correct it"
+NO_LISTENER = "nothing listens on this port: start the server, or correct the port"
+
+
+def told_of_connection(error: BaseException) -> str:
+    """Why a server cannot be connected to: an unknown host and a closed port are told apart.
+
+    The clients hand on the numbers of the operating system, so the error that they wrap is looked for. Of any
+    other error its own text is returned, without that number.
+
+    >>> told_of_connection(ConnectionRefusedError(111, "Connection refused"))
+    'nothing listens on this port: start the server, or correct the port'
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return NO_LISTENER
+        if isinstance(cause, socket.gaierror) and cause.errno in _NO_NAME:
+            return NO_HOST
+        cause = cause.__cause__ or cause.__context__
+    return _NUMBER.sub("", str(error))
+
+
+_NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_NUMBER = re.compile(r"\[Errno -?\d+\] |Error -?\d+ (?=connecting)")
 
 
 def without_secrets(address: str) -> str:

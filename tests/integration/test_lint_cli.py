@@ -58,7 +58,10 @@ def test_what_topics_forbid_is_refused_and_what_they_allow_is_not(
     compacted = topic(config={"cleanup.policy": "compact"})
     asked = ("--brokers", kafka.brokers, "--json")
     assert run(write(tmp_path, BARRIER, narrow, topic()), *asked)[0] == 0
-    assert run(write(tmp_path, {"per_key": ["taxi"]}, wide, narrow), *asked)[0] == 0
+    code, out, _ = run(write(tmp_path, {"per_key": ["taxi"]}, wide, narrow), *asked[:2])
+    assert code == 0
+    assert f"{wide} has 3 partitions, cleanup.policy delete" in out
+    assert "They fit this comparison." in out
     code, out, _ = run(write(tmp_path, BARRIER, wide, compacted), *asked)
     keys = [note["key"] for note in json.loads(out)["refused"]]
     assert (code, keys) == (2, ["order.barrier", "candidate.topic"])

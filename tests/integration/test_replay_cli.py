@@ -81,5 +81,5 @@ def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(
     code, out, _ = run(*given)
     assert (code, "--brokers reads the records" in out) == (3, True)
     code, _, err = run(*given, "--brokers", "127.0.0.1:9")
-    away = "twinstream: kafka at 127.0.0.1:9 does not answer: is it there, and is ads.candidate?\n"
-    assert (code, err) == (4, away)
+    away = "twinstream: kafka at 127.0.0.1:9 does not answer: nothing listens on port 9 of 127.0.0.1: "
+    assert (code, err.startswith(away)) == (4, True)

@@ -20,7 +20,7 @@ import orjson
 
 from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.signals import ALERTS, series
-from twinstream.errors import SettingsError, SourceError, without_secrets
+from twinstream.errors import SettingsError, SourceError, told_of_connection, without_secrets
 from twinstream.spec.drills import Names
 
 TIMEOUT_SECONDS = 5.0
@@ -46,7 +46,7 @@ class _Asked:
         except httpx.InvalidURL:  # Its text may contain a part of a password.
             raise SourceError(f"{self.name} does not answer: that is no address of a server") from None
         except (httpx.HTTPError, ValueError) as error:
-            raise SourceError(f"{self.name} does not answer: {error}") from None
+            raise SourceError(f"{self.name} does not answer: {told_of_connection(error)}") from None
         raise SourceError(f"{self.name} answers {path} with {answer.status_code}")
 
 

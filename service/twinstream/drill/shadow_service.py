@@ -19,7 +19,7 @@ import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
 from twinstream.drill.signals import MetricSamples
-from twinstream.errors import SettingsError, SourceError, TwinstreamError
+from twinstream.errors import SettingsError, SourceError, TwinstreamError, told_of_connection
 from twinstream.processes.supervisor import die_with_parent
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
@@ -105,7 +105,8 @@ class ShadowService:
             answer = self._http.get(f"{self.address}{path}", timeout=timeout_seconds)
         except httpx.HTTPError as error:
             said = "" if self._process.is_alive() else f"; it ended: {self._last_words()}"
-            raise SourceError(f"the drill's own service does not answer: {error}{said}") from None
+            told = f"{told_of_connection(error)}{said}"
+            raise SourceError(f"the drill's own service does not answer: {told}") from None
         if not answer.is_success:
             raise SourceError(f"the drill's own service answers {path} with {answer.status_code}")
         return answer.content

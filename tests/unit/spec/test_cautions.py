@@ -10,7 +10,7 @@ import pytest
 from tests.support.refusals import recorded
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import cautions
-from twinstream.spec.lint.topics import Topic, hints, refusals
+from twinstream.spec.lint.topics import Topic, facts, hints, refusals
 from twinstream.spec.load import loads
 
 TODAY = date(2026, 5, 1)
@@ -68,6 +68,16 @@ def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
 
 
 PLAIN = Topic(1, "delete")
+
+
+def test_what_was_found_of_each_topic_is_told_good_or_bad() -> None:
+    clocked = spec(**VERSIONS, overdue={"clock": "input"})
+    found = facts(clocked, {"r": Topic(3, "compact"), "c": Topic(1, None), "said": None})
+    assert [f"{note.key}: {note.text}" for note in found] == [
+        "reference.topic: r has 3 partitions, cleanup.policy compact",
+        "candidate.topic: c has 1 partition, cleanup.policy unknown",
+        "control: there is no topic said",
+    ]
 
 
 def refused(order: Any, reference: Topic | None, candidate: Topic | None = PLAIN) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 Properties = Mapping[str, str | int | bool]
@@ -16,9 +18,10 @@ def config_of(brokers: str, properties: Properties) -> dict[str, str | int | flo
     return {"log_level": 0, **properties, "bootstrap.servers": brokers}
 
 
-def admin_client(brokers: str, properties: Properties) -> AdminClient:
+def admin_client(brokers: str, properties: Properties, link: LinkFaults) -> AdminClient:
     """A client that connects with its first request. Raises KafkaException if a property is wrong."""
-    return AdminClient(config_of(brokers, properties))
+    callbacks: dict[str, Any] = {"error_cb": link.heard}
+    return AdminClient({**config_of(brokers, properties), **callbacks})
 
 
 def cleanup_policy(client: AdminClient, topic: str, seconds: float) -> str:
@@ -26,6 +29,51 @@ def cleanup_policy(client: AdminClient, topic: str, seconds: float) -> str:
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     (asked,) = client.describe_configs([resource], request_timeout=seconds).values()
     return str(asked.result()["cleanup.policy"].value)
+
+
+class LinkFaults:
+    """Why librdkafka reaches no broker: its error callback hears it, its exceptions say only that it is so.
+
+    Give `heard` to a client as its callback, and let the client serve it (`poll`) before `reason`.
+    """
+
+    def __init__(self) -> None:
+        self._by_broker: dict[str, str] = {}
+
+    def heard(self, error: KafkaError) -> None:
+        """The error callback."""
+        found = _LINK.fullmatch(error.str())
+        if found is not None:
+            host, _, port = found["broker"].rpartition(":")
+            self._by_broker[found["broker"]] = _told_of_link(error, host, port, found["what"])
+
+    def clear(self) -> None:
+        """Forget what was heard before another request."""
+        self._by_broker.clear()
+
+    def reason(self, error: KafkaException) -> str:
+        """The cause of an error: for each broker that is not reached its own, else librdkafka's words."""
+        return (error.args[0].code() in _UNREACHED and self.causes) or reason_of(error)
+
+    @property
+    def causes(self) -> str:
+        """What was heard, broker by broker; empty if nothing."""
+        return "; ".join(self._by_broker.values())
+
+
+_UNREACHED = {KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN}
+_LINK = re.compile(r"(?:\w+://)?(?P<broker>[^/]+)/\w+: (?P<what>.+?)(?: \(after \d+ms in state .*)?")
+
+
+def _told_of_link(error: KafkaError, host: str, port: str, what: str) -> str:
+    if error.code() == KafkaError._RESOLVE and "not known" in what:
+        return f"no host has the name {host}: correct it"
+    if "Connection refused" in what:
+        return f"nothing listens on port {port} of {host}: start Kafka, or correct the port"
+    if error.code() == KafkaError._BAD_MSG:
+        stranger = f"port {port} of {host} answers, but not as Kafka does"
+        return f"{stranger}: correct the port, or its security.protocol"
+    return f"{host}:{port}: {what}"
 
 
 def reason_of(error: KafkaException) -> str:

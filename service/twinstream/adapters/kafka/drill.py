@@ -12,7 +12,7 @@ from contextlib import suppress
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from twinstream.adapters.kafka.client import Properties, admin_client, config_of, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, config_of, reason_of
 from twinstream.errors import SettingsError, SourceError
 from twinstream.spec.drills import TOPICS, DrillRecord
 
@@ -34,9 +34,9 @@ class DrillTopics:
     """The topics of drills on some brokers. `properties` are librdkafka's."""
 
     def __init__(self, brokers: str, properties: Properties) -> None:
-        self._brokers, self._properties = brokers, properties
+        self._brokers, self._properties, self._link = brokers, properties, LinkFaults()
         try:
-            self._admin = admin_client(brokers, properties)
+            self._admin = admin_client(brokers, properties, self._link)
         except KafkaException as error:
             raise SettingsError(f"kafka settings: {reason_of(error)}") from None
 
@@ -116,7 +116,9 @@ class DrillTopics:
         try:
             topics = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         except KafkaException as error:
-            raise SourceError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
+            self._admin.poll(0)
+            told = self._link.reason(error)
+            raise SourceError(f"kafka at {self._brokers} does not answer: {told}") from None
         return sorted(name for name in topics if name.startswith(TOPICS))
 
     def remove(self, topics: Sequence[str], groups: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka.client import Properties, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, reason_of
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 
@@ -61,11 +61,13 @@ def records_at(
 
     It joins no group and commits nothing. Raises SourceError if Kafka does not answer.
     """
+    link = LinkFaults()
     wanted: dict[tuple[str, int], list[int]] = {}
     for topic, partition, offset in sorted(set(places)):
         wanted.setdefault((topic, partition), []).append(offset)
     try:
-        consumer = Consumer({**_DEFAULTS, **properties, "bootstrap.servers": brokers})
+        told = {"bootstrap.servers": brokers, "error_cb": link.heard}
+        consumer = Consumer({**_DEFAULTS, **properties, **told})
     except KafkaException as error:
         raise SourceError(f"kafka settings: {reason_of(error)}") from None
     found: dict[tuple[str, int, int], FoundRecord] = {}
@@ -77,7 +79,8 @@ def records_at(
                 if record is not None:
                     found[topic, partition, offset] = record
     except TimeoutError:
-        raise SourceError(f"kafka at {brokers} does not answer: is it there, and is {topic}?") from None
+        why = link.causes or f"is it there, and is {topic}?"
+        raise SourceError(f"kafka at {brokers} does not answer: {why}") from None
     finally:
         consumer.close()
     return found

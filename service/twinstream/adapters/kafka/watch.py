@@ -20,7 +20,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from twinstream.adapters.kafka.client import Properties, admin_client, cleanup_policy, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, cleanup_policy, reason_of
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Control, Topic, TopicsLook
@@ -56,11 +56,12 @@ class TopicsAdmin:
         self._topics, self._control = topics, control
         self._brokers, self._properties = brokers, properties
         self.control: Control | None = None
+        self._link = LinkFaults()
 
     @cached_property
     def _client(self) -> AdminClient:
         try:
-            return admin_client(self._brokers, self._properties)
+            return admin_client(self._brokers, self._properties, self._link)
         except KafkaException as error:
             raise SourceError(f"kafka settings: {reason_of(error)}") from None
 
@@ -86,6 +87,8 @@ class TopicsAdmin:
         )
 
     def _described(self) -> dict[str, Future[Any]]:
+        self._client.poll(0)
+        self._link.clear()
         names = TopicCollection([*self._topics.values(), *filter(None, [self._control])])
         return self._client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
 
@@ -105,7 +108,9 @@ class TopicsAdmin:
         }
 
     def _silent(self, name: str, error: KafkaException) -> SourceError:
-        return SourceError(f"kafka at {self._brokers} does not answer for topic {name}: {reason_of(error)}")
+        self._client.poll(0)
+        told = self._link.reason(error)
+        return SourceError(f"kafka at {self._brokers} does not answer for topic {name}: {told}")
 
     def _found(self, name: str, described: Future[Any]) -> Any:
         """A topic as Kafka describes it; None for a missing one. Raises SourceError."""
@@ -227,12 +232,17 @@ def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict
     Raises SourceError if Kafka does not answer in `DESCRIBE_SECONDS`, or refuses.
     """
     topics: dict[str, BareTopic | None] = dict.fromkeys(names)
+    link = LinkFaults()
     try:
-        client = admin_client(brokers, properties)
+        client = admin_client(brokers, properties, link)
+    except KafkaException as error:
+        raise SourceError(f"kafka settings: {reason_of(error)}") from None
+    try:
         found = client.list_topics(timeout=DESCRIBE_SECONDS).topics
         for name in topics.keys() & found.keys():
             policy = cleanup_policy(client, name, DESCRIBE_SECONDS)
             topics[name] = BareTopic(len(found[name].partitions), policy)
     except KafkaException as error:
-        raise SourceError(f"kafka at {brokers} does not answer: {reason_of(error)}") from None
+        client.poll(0)
+        raise SourceError(f"kafka at {brokers} does not answer: {link.reason(error)}") from None
     return topics

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import redis
 
+from twinstream.errors import told_of_connection
+
 _FULL = "is full and takes no writes: raise its maxmemory, or free memory in it"
 _REPLICA = "is a replica that takes no writes: give the address of the primary"
 _NO_PASSWORD = "wants a password: put it into the address, as in redis://:PASSWORD@HOST:PORT/0"
@@ -47,4 +49,4 @@ def sentence(place: str, error: redis.RedisError) -> str:
     """The problem of the Redis at `place`."""
     told = next((text for sign, text in _BY_TEXT if sign in str(error)), None)
     told = told or next((text for kind, text in _BY_CLASS if isinstance(error, kind)), _ELSE)
-    return f"redis at {place} {told.replace('{error}', str(error))}"
+    return f"redis at {place} {told.replace('{error}', told_of_connection(error))}"

@@ -20,7 +20,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import Note
 from twinstream.spec.lint.lint import Cost, LintReport, PairDependence
 from twinstream.spec.lint.lint import lint as lint_spec
-from twinstream.spec.lint.topics import hints, refusals
+from twinstream.spec.lint.topics import facts, hints, refusals
 from twinstream.spec.load import load
 
 
@@ -37,8 +37,9 @@ def lint(spec: str, kafka: Settings | None, as_json: bool) -> int:
 
     SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does
     for an event of each kind and about how long that takes, whether several matchers can share the work, and
-    every warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot
-    work: a topic that is missing or compacted, or has more partitions than the order allows.
+    every warning. With --brokers or --config it also asks Kafka for the topics, says what it found, and
+    refuses what cannot work: a topic that is missing or compacted, or has more partitions than the order
+    allows.
 
     Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
     reached.
@@ -61,7 +62,8 @@ def _with_topics(report: LintReport, spec: Spec, kafka: Settings) -> LintReport:
     with reaching_kafka():
         topics = describe(kafka.brokers, names, kafka.kafka)
     warnings = (*report.warnings, *hints(spec, topics))
-    return replace(report, refused=tuple(refusals(spec, topics)), warnings=warnings)
+    refused = tuple(refusals(spec, topics))
+    return replace(report, topics=tuple(facts(spec, topics)), refused=refused, warnings=warnings)
 
 
 # -- for people --------------------------------------------------------------------------------------------
@@ -79,6 +81,9 @@ def _print(report: LintReport) -> None:
     ]
     if report.checks:
         parts += [_heading("What each side is checked for by itself"), _notes(report.checks, "")]
+    if report.topics:
+        fit = "They do not fit: see Refused." if report.refused else "They fit this comparison."
+        parts += [_heading("What Kafka says of the topics"), _notes(report.topics, ""), Text(f"  {fit}")]
     if report.warnings:
         parts += [_heading("Warnings"), _notes(report.warnings, "yellow")]
     if report.refused:

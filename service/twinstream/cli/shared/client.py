@@ -15,7 +15,7 @@ import click
 import httpx
 
 from twinstream.cli.shared.output import Refused, Unreachable
-from twinstream.errors import without_secrets
+from twinstream.errors import told_of_connection, without_secrets
 from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
@@ -132,8 +132,9 @@ def ask(service: Service, path: str, body: Any = None, timeout_seconds: float = 
         raise Unreachable(f"the service at {service} cannot be reached: {reason}") from None
     except (httpx.HTTPError, ValueError) as error:
         distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
-        what = "name who signed its certificate with --ca-file" if distrusted else "is it running?"
-        raise Unreachable(f"the service at {service} cannot be reached: {error}; {what}") from None
+        what = "; name who signed its certificate with --ca-file" if distrusted else ""
+        told = f"{told_of_connection(error)}{what}"
+        raise Unreachable(f"the service at {service} cannot be reached: {told}") from None
     if response.status_code in _WRONG:
         raise Refused(answer.get("detail", "not found"))
     if response.is_error:

@@ -78,7 +78,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class LintReport:
-    """The report on a comparison file. `refused` is filled if topics were examined."""
+    """The report on a comparison file. `topics` and `refused` are filled if topics were examined."""
 
     name: str
     spec_digest: str
@@ -90,6 +90,7 @@ class LintReport:
     warnings: tuple[Note, ...]
     refused: tuple[Note, ...] = ()
     checks: tuple[Note, ...] = ()
+    topics: tuple[Note, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data: what ``twinstream lint --json`` prints."""

@@ -32,6 +32,18 @@ def control_refusal(name: str, topic: Topic) -> str | None:
     return None
 
 
+def facts(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
+    """What was found of each topic of a comparison, whether it is good or bad."""
+    named = [(f"{side}.topic", version.topic) for side, version in spec.sides]
+    for key, name in [*named, *([("control", spec.followed)] if spec.followed else [])]:
+        topic = topics[name]
+        if topic is None:
+            yield Note(key, f"there is no topic {name}")
+            continue
+        count = "1 partition" if topic.partitions == 1 else f"{topic.partitions} partitions"
+        yield Note(key, f"{name} has {count}, cleanup.policy {topic.cleanup_policy or 'unknown'}")
+
+
 def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
     """Why a comparison cannot be right on these topics; None stands for a missing topic."""
     for side, version in spec.sides:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from twinstream.errors import DecodeError, SourceError, without_secrets
+from twinstream.errors import DecodeError, SourceError, told_of_connection, without_secrets
 
 TIMEOUT_SECONDS = 3
 """Bounds each request. The caller tries again; a loop that waited longer would look dead."""
@@ -59,7 +59,8 @@ class Registry:
                 raise DecodeError(f"the schema registry {self.name} has no {what}") from None
             raise SourceError(f"the schema registry {self.name} refuses {what}: {error}") from error
         except Exception as error:  # its client passes on every exception of the HTTP library
-            told = str(error) if self.name == self._url else ""  # It may contain a part of the password.
+            # Its text may contain a part of the password.
+            told = told_of_connection(error) if self.name == self._url else ""
             problem = f"cannot be asked for {what}: {told or type(error).__name__}"
             raise SourceError(f"the schema registry {self.name} {problem}") from error
 

@@ -1,0 +1,89 @@
+"""What the Kafka adapter says of brokers that cannot be reached, with the real client and no broker."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+import twinstream.adapters.kafka.watch as module
+from twinstream.adapters.kafka.client import LinkFaults
+from twinstream.adapters.kafka.watch import TopicsAdmin, describe
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No broker answers, so nobody is waited for."""
+    monkeypatch.setattr(module, "DESCRIBE_SECONDS", 0.5)
+    monkeypatch.setattr(module, "TIMEOUT_SECONDS", 0.5)
+
+
+@pytest.fixture
+def closed() -> str:
+    """The address of a port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """The address of a server that does not speak Kafka."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+
+        def greet() -> None:
+            while True:
+                try:
+                    client, _ = listening.accept()
+                except OSError:
+                    return
+                with client:
+                    client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield address
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def told(brokers: str) -> str:
+    """What somebody is told who asks these brokers for a topic."""
+    with pytest.raises(SourceError) as caught:
+        describe(brokers, ["orders"], {})
+    return str(caught.value)
+
+
+def test_an_unknown_host_a_closed_port_and_a_stranger_are_told_apart(closed: str, stranger: str) -> None:
+    unknown = "nobody.invalid:9092"
+    port, other = closed.partition(":")[2], stranger.partition(":")[2]
+    start = f"kafka at {closed} does not answer: "
+    assert told(closed) == (
+        f"{start}nothing listens on port {port} of 127.0.0.1: start Kafka, or correct the port"
+    )
+    assert "no host has the name nobody.invalid: correct it" in told(unknown)
+    assert f"port {other} of 127.0.0.1 answers, but not as Kafka does: " in told(stranger)
+
+
+def test_of_several_brokers_each_has_its_own_sentence(closed: str) -> None:
+    both = told(f"{closed},nobody.invalid:9092")
+    assert "no host has the name nobody.invalid" in both
+    assert "nothing listens on port " in both
+
+
+def test_a_whole_look_says_the_same(closed: str) -> None:
+    admin = TopicsAdmin({Side.LEFT: "a", Side.RIGHT: "b"}, closed, {})
+    with pytest.raises(SourceError, match="does not answer for topic a: nothing listens on port "):
+        admin.look()
+
+
+def test_an_error_of_another_kind_keeps_its_words() -> None:
+    link = LinkFaults()
+    link.heard(KafkaError(KafkaError._RESOLVE, "h:1/bootstrap: Failed to resolve 'h:1': not known"))
+    denied = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "denied"))
+    assert link.reason(denied) == "denied"
+    link.clear()
+    assert link.reason(KafkaException(KafkaError(KafkaError._TRANSPORT, "gone"))) == "gone"
