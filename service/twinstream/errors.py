@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 import socket
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -44,8 +45,21 @@ class SpecError(TwinstreamError):
 
     def __init__(self, file: str, line: int | None, key: str, problem: str) -> None:
         self.file, self.line, self.key, self.problem = file, line, key, problem
+        self.others: tuple[SpecError, ...] = ()
         place = f"{file}:{line}" if line is not None else file
         super().__init__(f"{place}: {f'`{key}`: ' if key else ''}{problem}")
+
+    @classmethod
+    def of(cls, faults: Sequence[SpecError]) -> SpecError:
+        """All faults of a file as one error, which is the first of them; what is told twice counts once."""
+        first, *others = {str(fault): fault for fault in faults}.values()
+        first.others = tuple(others)
+        return first
+
+    @property
+    def faults(self) -> list[SpecError]:
+        """All faults of the file, by their lines."""
+        return sorted((self, *self.others), key=lambda fault: fault.line or 0)
 
 
 class InputError(TwinstreamError):

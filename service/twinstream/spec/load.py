@@ -2,7 +2,7 @@
 
 The text becomes data with a line for each place (`file.source`), the data becomes a `Spec`, which checks each
 mapping by itself (`file.model`), and the spec is checked against the laws that relate one key to another
-(`laws`). The most urgent violation is raised.
+(`laws`). All violations of the shape, or else of the laws, are raised together, as the most urgent one.
 """
 
 from __future__ import annotations
@@ -107,10 +107,15 @@ def _checked(source: SourceText) -> Spec:
     try:
         spec = Spec.model_validate(source.data)
     except ValidationError as error:
-        raise _violation(min(error.errors(), key=_urgency), source) from None
-    for breach in breaches(spec):
-        raise source.error(breach.at, breach.problem, breach.key)
+        found = sorted(error.errors(), key=_urgency)
+        raise SpecError.of([_violation(one, source) for one in found]) from None
+    _refuse([source.error(breach.at, breach.problem, breach.key) for breach in breaches(spec)])
     return spec
+
+
+def _refuse(faults: list[SpecError]) -> None:
+    if faults:
+        raise SpecError.of(faults)
 
 
 # -- what lies beside the file -----------------------------------------------------------------------------
@@ -118,6 +123,7 @@ def _checked(source: SourceText) -> Spec:
 
 def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
     """The spec with absolute paths to its schema files, all of which are there."""
+    lacking = []
     for at, decode in spec.decodes:
         if decode.schema_file is not None:
             path = (folder / decode.schema_file).absolute()
@@ -125,8 +131,9 @@ def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
                 problem = (
                     f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
                 )
-                raise source.error((*at, "schema_file"), problem)
+                lacking.append(source.error((*at, "schema_file"), problem))
             reduce(dict.__getitem__, at, source.data)["schema_file"] = str(path)
+    _refuse(lacking)
     return Spec.model_validate(source.data)
 
 
@@ -139,11 +146,13 @@ def _call(spec: Spec, source: SourceText) -> None:
     ]
     for at, equality in spec.equalities:
         named += (((*at, "any_of", field), name) for field, name in equality.any_of.items())
+    lacking = []
     for place, name in named:
         try:
             find(name, spec.name)
         except SpecError as error:
-            raise source.error(place, error.problem) from None
+            lacking.append(source.error(place, error.problem))
+    _refuse(lacking)
 
 
 # -- violations of the shape -------------------------------------------------------------------------------

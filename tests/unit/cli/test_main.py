@@ -52,3 +52,12 @@ def test_every_error_begins_alike(
     told = complaint(capsys, monkeypatch, arguments)
     assert told.splitlines()[-1].startswith("twinstream: ")
     assert "Error:" not in told
+
+
+def test_each_fault_of_a_file_has_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "spec.yaml").write_text(f"{FILE}shw: [a]\n")
+    monkeypatch.chdir(tmp_path)
+    places = [line.split("`")[0] for line in complaint(capsys, monkeypatch, "lint spec.yaml").splitlines()]
+    assert places == ["twinstream: spec.yaml:5: ", "twinstream: spec.yaml:6: "]

@@ -207,3 +207,43 @@ def test_a_file_without_checks_has_the_digest_that_it_had_before_there_were_any(
         != digest(loads(f"{TOTAL}{checks.replace('n]', 'm]')}"))
         != "4274b84529e6653e"
     )
+
+
+SHAPE = """\
+version: 1
+name: Orders
+refernce: {topic: r}
+candidate: {topic: c, versin: 2}
+ordr: total
+equality: {tolerance: {x: {abs: -1}}, ignor: [a]}
+foo: 1
+"""
+LAWS = f"{HEAD}order: {{per_key: [a]}}\nequality: {{ignore: [a]}}\nshow: [x, x]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            SHAPE,
+            [
+                (2, "name"), (3, "refernce"), (4, "candidate.versin"), (5, "ordr"),
+                (6, "equality.ignor"), (6, "equality.tolerance.x.abs"), (7, "foo"),
+            ],
+        ),
+        (LAWS, [(6, "equality.ignore"), (7, "show")]),
+        (LAWS.replace("x, x", "x"), [(6, "equality.ignore")]),
+    ],
+    ids=["of the shape", "of the laws", "one alone"],
+)  # fmt: skip
+def test_all_faults_of_a_file_are_told_at_once_with_their_lines(
+    text: str, told: list[tuple[int, str]]
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(text, "ads.yaml")
+    assert [(fault.line, fault.key) for fault in caught.value.faults] == told
+
+
+def test_the_first_fault_is_the_most_urgent_one_wherever_it_stands() -> None:
+    with pytest.raises(SpecError, match=r"ads.yaml:3: `refernce`: .* did you mean `reference`\?$"):
+        loads(SHAPE, "ads.yaml")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import click
 
-from twinstream.errors import TwinstreamError
+from twinstream.errors import SpecError, TwinstreamError
 from twinstream.spec.file.values import nearest
 
 PREFIX = "twinstream: "
@@ -18,9 +18,13 @@ PREFIX = "twinstream: "
 
 
 def complain(error: click.ClickException | TwinstreamError) -> None:
-    """Print an error on standard error. A wrong use of a command is preceded by how it is used."""
+    """Print an error on standard error: a wrong use of a command behind how it is used, all faults of a file.
+
+    Each fault has a line of its own.
+    """
     if not isinstance(error, click.ClickException):
-        click.echo(f"{PREFIX}{error}", err=True)
+        for fault in error.faults if isinstance(error, SpecError) else [error]:
+            click.echo(f"{PREFIX}{fault}", err=True)
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -84,16 +84,10 @@ class Retract(Strict):
     settled_by: _Settled
     """What tells that a row is the last one of its id, as for `upsert`."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_intermediate(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "intermediate" in data:
-            raise problem(
-                "belongs to `upsert` and `complete`: a row of `retract` changes a lifetime, and any later "
-                "one may take it back; leave it out",
-                "intermediate",
-            )
-        return data
+    misplaced: ClassVar[Mapping[str, str]] = {
+        "intermediate": "belongs to `upsert` and `complete`: a row of `retract` changes a lifetime, and any "
+        "later one may take it back; leave it out"
+    }
 
 
 class Complete(Strict):

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from decimal import Context, Decimal
 from difflib import get_close_matches
 from math import inf, isfinite
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -26,11 +26,13 @@ from pydantic import (
     ByteSize,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from typing_extensions import TypeAliasType
 
 Location = tuple[str | int, ...]
@@ -96,16 +98,46 @@ class Strict(BaseModel):
         frozen=True, extra="forbid", serialize_by_alias=True, use_attribute_docstrings=True
     )
 
-    @model_validator(mode="before")
+    misplaced: ClassVar[Mapping[str, str]] = {}
+    """What is wrong with keys that belong to another mapping."""
+
+    @model_validator(mode="wrap")
     @classmethod
-    def _known_keys(cls, data: Any) -> Any:
+    def _known_keys(cls, data: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse unknown keys, together with what is wrong with the known ones."""
         known = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in data if key not in known] if isinstance(data, dict) else []
-        if unknown:
-            near = nearest(unknown[0], known)
-            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
-            raise problem(f"is not a key of this mapping; {hint}", unknown[0])
-        return data
+        if not unknown:
+            return check(data)
+        meant = {key: nearest(key, known) for key in unknown}
+        hints = {key: _hint(near, known) for key, near in meant.items()}
+        faults = [_fault(problem(cls.misplaced.get(key, hint), key)) for key, hint in hints.items()]
+        try:
+            check({key: value for key, value in data.items() if key in known})
+        except ValidationError as error:
+            faults += [_again(one) for one in error.errors() if not _explained(one, [*meant.values()])]
+        raise ValidationError.from_exception_data(cls.__name__, faults)
+
+
+def _hint(near: str | None, known: Iterable[str]) -> str:
+    hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
+    return f"is not a key of this mapping; {hint}"
+
+
+def _fault(wrong: PydanticCustomError) -> InitErrorDetails:
+    return {"type": wrong, "loc": (), "input": None}
+
+
+def _explained(error: ErrorDetails, meant: Collection[str | None]) -> bool:
+    """Whether a key is only missing because it is misspelt."""
+    return error["type"] == "missing" and len(error["loc"]) == 1 and str(error["loc"][0]) in meant
+
+
+def _again(error: ErrorDetails) -> InitErrorDetails:
+    """An error of validation, to be raised with others."""
+    context = error.get("ctx", {})
+    kind = problem(context["problem"], context["key"]) if error["type"] == "problem" else error["type"]
+    return {"type": kind, "loc": error["loc"], "input": error["input"], "ctx": context}
 
 
 def _field_path(text: str) -> str:
