@@ -15,6 +15,7 @@ from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import Draft
 from twinstream.calibration.writing import summary
 from twinstream.cli.shared.output import print_json
+from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.progress import progress
 from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.core.events import Side
@@ -55,7 +56,8 @@ _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
     help="Of a partition, from an offset up to below another.",
 )
 @click.option("--candidate-offsets", multiple=True, metavar="P:FROM-TO", help="The same for the other topic.")
-@click.option("--output", type=click.Path(), help="Write the proposed file here.")
+@click.option("--output", type=click.Path(), metavar="FILE", help="Write the proposed file here.")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print all that was found as one JSON object.")
 def calibrate(spec: str | None, **options: Any) -> int:
     """Propose what to declare as noise, from two runs of one version.
@@ -83,6 +85,8 @@ def calibrate(spec: str | None, **options: Any) -> int:
     usage, bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka
     cannot be reached.
     """
+    if options["output"] is not None:
+        may_write([Path(options["output"])], force=options["force"])
     on_kafka = options["kafka"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])

@@ -13,6 +13,7 @@ from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import exit_of_answer, print_answer, print_json
+from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.polling import span
 from twinstream.cli.shared.progress import progress, progress_of_records
 from twinstream.cli.shared.receipts import files_callback, write_receipt
@@ -72,6 +73,7 @@ from twinstream.spec.load import load
     callback=files_callback,
     help="Write a verdict receipt, too: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
 )
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
     """Compare two recorded outputs, a trace of both, or what two topics hold.
@@ -101,6 +103,7 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
     Exit codes: 0 equivalent · 1 diverged, or the candidate violates a check of SPEC · 2 usage, bad comparison
     file or bad input · 3 inconclusive or pending, or a check is undecided · 4 Kafka cannot be reached.
     """
+    may_write(options["report"], force=options["force"])
     comparison = load(spec)
     asked = {name: options[name] for name in ("open_ended", "allow_empty", "evidence")}
     compare = _check_files if options["kafka"] is None else _check_topics

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import Unreachable, print_json, print_text
+from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.receipts import files_callback, write_receipt
 from twinstream.explain.receipt import Receipt
 from twinstream.explain.receipt_text import markdown
@@ -23,9 +24,10 @@ from twinstream.explain.receipt_text import markdown
     callback=files_callback,
     help="Write it here: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
 )
+@force_option
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
-def report(name: str, service: Service, output: tuple[Path, ...], as_json: bool) -> int:
+def report(name: str, service: Service, output: tuple[Path, ...], force: bool, as_json: bool) -> int:
     """Write the receipt of a verdict, for a change ticket.
 
     \b
@@ -36,12 +38,13 @@ def report(name: str, service: Service, output: tuple[Path, ...], as_json: bool)
     NAME is that of a comparison of a running service. The receipt says what was compared, up to which
     offsets, with which result, on which evidence, what is left out of the comparison and who answers for
     that, what was not checked, and what the verdict does not prove. It holds no value of any event. It goes
-    to standard output as Markdown, or to the files that --output names. It is no permission: ask the gate for
-    that.
+    to standard output as Markdown, or to the files that --output names. A terminal is asked before such a
+    file is overwritten, else --force is needed. It is no permission: ask the gate for that.
 
     Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 the service cannot be
     reached.
     """
+    may_write(output, force=force)
     answer = ask(service, f"/comparisons/{name}/receipt")
     try:
         receipt = Receipt.model_validate(answer)

@@ -1,0 +1,32 @@
+"""Keeps a command from overwriting a file that somebody may still need.
+
+It is asked about before the work begins: a terminal is asked, everything else needs `--force`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from twinstream.errors import SettingsError
+
+force_option = click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
+
+
+def may_write(files: Iterable[Path], *, force: bool) -> None:
+    """Return if nothing is lost by writing these files, or if that is wanted.
+
+    An empty file has nothing to lose. Raises SettingsError.
+    """
+    for file in files:
+        if force or not (file.is_file() and file.stat().st_size):
+            continue
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise SettingsError(
+                f"{file} is there already: name another file, or give --force to overwrite it"
+            )
+        if not click.confirm(f"{file} is there already. Overwrite it?", err=True):
+            raise SettingsError(f"{file} was left as it is: name another file")
