@@ -244,8 +244,7 @@ class Drill:
     def _outcome(self, course: AlarmPath, last: SignalState | None) -> str:
         """What came of the drill, if nothing came that must not."""
         if not course.awaited:
-            end = course.seen[-1]
-            return f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
+            return f"the alarm came: {signals.moments(course.seen)} after the difference was written"
         says = "" if last is None else f"; {last.status['verdict']}: {last.status['reason']}"
         return f"within {self._limit:g} s there was no {', '.join(course.awaited)}{says}"
 

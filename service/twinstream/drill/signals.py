@@ -175,6 +175,19 @@ class SeenSignal(NamedTuple):
     text: str
 
 
+_MOMENTS = {"verdict", "health", "gate", "alert"}
+
+
+def moments(seen: Sequence[SeenSignal]) -> str:
+    """When the signals came on which a release depends, and the last one, which completes the alarm.
+
+    >>> moments([SeenSignal("read", 0.2, ""), SeenSignal("gate", 0.38, ""), SeenSignal("metric", 1, "")])
+    'gate 0.38 s, metric 1.00 s'
+    """
+    told = (one for one in seen if one.name in _MOMENTS or one is seen[-1])
+    return ", ".join(f"{one.name} {one.seconds:.2f} s" for one in told)
+
+
 class AlarmPath:
     """The signals of a drill as they come in; `awaited` are the names of those that were not seen."""
 

@@ -8,7 +8,16 @@ import pytest
 
 from twinstream.core.events import Side
 from twinstream.drill.shadow import ExpectedSign
-from twinstream.drill.signals import ALERTS, AlarmPath, SignalState, WantedSignal, series, signals, unexpected
+from twinstream.drill.signals import (
+    ALERTS,
+    AlarmPath,
+    SignalState,
+    WantedSignal,
+    moments,
+    series,
+    signals,
+    unexpected,
+)
 
 ABOUT = frozenset({(Side.RIGHT, 0, 7)})
 REPORT = {
@@ -118,6 +127,20 @@ def test_a_signal_keeps_the_time_at_which_it_was_seen_first() -> None:
     found.look(1.0, SignalState(status(), {"answer": "pass"}, [], {}))
     found.look(2.0, look_of("fail"))
     assert [(one.name, one.seconds) for one in found.seen][:2] == [("read", 1.0), ("found", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "told"),
+    [
+        ("fail", "verdict 1.50 s, gate 1.50 s, alert 4.00 s, routed 4.00 s"),
+        ("stall", "health 1.50 s, gate 1.50 s, alert 4.00 s, routed 4.00 s"),
+    ],
+)
+def test_the_moments_of_verdict_gate_and_alarm_are_told(expectation: ExpectedSign, told: str) -> None:
+    found, whole = course(expectation), look_of(expectation)
+    found.look(1.5, whole._replace(alerts={}, routed={}))
+    found.look(4, whole)
+    assert moments(found.seen) == told
 
 
 def test_silence_that_is_called_a_difference_fails_the_drill() -> None:
