@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -92,23 +94,48 @@ def _said(item: dict[str, Any]) -> Iterator[str]:
         yield untested
 
 
+class Overview:
+    """The comparisons as a table, or where that is too wide for the terminal as a few short lines each."""
+
+    def __init__(self, items: Iterable[dict[str, Any]]) -> None:
+        self._rows = [(item["name"], item["verdict"], *_cells(item)) for item in items]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What rich draws in the given width."""
+        table = Table(*HEADINGS, box=None, pad_edge=False)
+        for name, verdict, *cells in self._rows:
+            table.add_row(name, _verdict(verdict), *cells)
+        if Measurement.get(console, options.update(width=PIPE_WIDTH), table).maximum <= options.max_width:
+            yield table
+            return
+        for name, verdict, health, *counts in self._rows:
+            yield Text.assemble(name, "  ", _verdict(verdict), f"  {health}")
+            told = [f"{heading} {count}" for heading, count in zip(HEADINGS[3:], counts, strict=True)]
+            yield Text(f"  {', '.join(told[:3])}")
+            yield Text(f"  {', '.join(told[3:])}")
+
+
 def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]], groups: list[str]) -> None:
-    table = Table(*HEADINGS, box=None, pad_edge=False)
-    for item in items:
-        events, unmatched = item["events"], item["unmatched"]
-        table.add_row(
-            item["name"],
-            Text(item["verdict"], style=f"bold {COLOUR[item['verdict']]}"),
-            item["health"]["status"],
-            f"{events['reference']:,}",
-            f"{events['candidate']:,}",
-            f"{item['matched']:,}",
-            f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
-            f"{item['divergences']['total']:,}",
-        )
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
         for reason in (*_said(item), *contrasts.get(item["name"], ()))
     )
-    print_rich(table, *reasons, *map(Text, groups), pipe_width=PIPE_WIDTH)
+    print_rich(Overview(items), *reasons, *map(Text, groups), pipe_width=PIPE_WIDTH)
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict, style=f"bold {COLOUR[verdict]}")
+
+
+def _cells(item: dict[str, Any]) -> tuple[str, ...]:
+    """What stands under the headings behind the verdict."""
+    events, unmatched = item["events"], item["unmatched"]
+    return (
+        item["health"]["status"],
+        f"{events['reference']:,}",
+        f"{events['candidate']:,}",
+        f"{item['matched']:,}",
+        f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
+        f"{item['divergences']['total']:,}",
+    )
