@@ -66,6 +66,7 @@ class Explainer:
             "id": self._id(divergence),
             "kind": finding.kind,
             "scope": self._scope(finding.event),
+            "identity": list(self._spec.named_by or ()),
             **{NAMES[side]: None if event is None else self._value(event) for side, event in finding.events},
             "positions": {NAMES[side]: self._position(side, event) for side, event in finding.events},
             "fields": fields,

@@ -12,14 +12,14 @@ Rules of this file:
 
 - Equal events are joined by a line, two that changed places by a cross, a changed event by ``≠``; an event
   without a partner ends in ``✕``.
-- No line is wider than asked. A value that does not fit loses members; those that tell the events apart stay.
-  Two long texts that differ lose their common beginning first.
+- No line is wider than asked. A value that does not fit loses members; what names the event, what changed and
+  what tells the events apart stay. Two long texts that differ lose their common beginning first.
 - Characters that a terminal acts upon are shown as escapes: a value must not be able to draw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -27,6 +27,8 @@ from unicodedata import normalize
 
 import orjson
 from rich.cells import cell_len, set_cell_size
+
+from twinstream.spec.file.paths import parse_path
 
 NARROW = 64
 """Below this width two columns are useless: the events are listed one under the other."""
@@ -171,8 +173,7 @@ class _Picture:
     def __init__(self, report: Mapping[str, Any], marks: Strokes) -> None:
         self._marks = marks
         self._both = self._left, self._right = _sides(report)
-        values = [cell.value for cell in (*self._left.cells, *self._right.cells)]
-        self._first = [*_telling(values), *report["scope"]]
+        self._first = _ranked(report, self._left.cells, self._right.cells)
 
     def columns(self, width: int) -> Iterator[str]:
         """Both sides beside each other."""
@@ -240,6 +241,37 @@ def _changed_texts(values: Mapping[str, Any], room: int, more: str) -> list[str]
         return [value_text(value, room, _telling(both), more) for value in both]
     one, other = map(printable, told_apart(*map(json_text, both)))
     return [_cut(text, room, more) for text in from_difference(one, other, room, more)]
+
+
+# -- the choice of members ---------------------------------------------------------------------------------
+
+
+def _ranked(report: Mapping[str, Any], left: Sequence[_Cell], right: Sequence[_Cell]) -> list[str]:
+    """All members of the events, those first that a picture has to show.
+
+    A field that changed comes first, or both sides might look the same; then what names the event, the other
+    changed fields, what tells the events apart, and the scope. Last comes what differs although the
+    comparison file allows it (ignored, or within a tolerance): it says nothing about the divergence.
+    """
+    changed = _members(report["fields"])
+    values = [cell.value for cell in (*left, *right)]
+    names = list(dict.fromkeys(name for value in values if isinstance(value, dict) for name in value))
+    allowed = {name for cell in left if cell.partner for name in _allowed(cell, changed)}
+    first = (*changed[:1], *_members(report.get("identity", ())), *changed)
+    compared = [name for name in (*_telling(values), *report["scope"], *names) if name not in allowed]
+    return list(dict.fromkeys((*first, *compared, *names)))
+
+
+def _members(paths: Iterable[str]) -> list[str]:
+    """The members of an event in which some fields lie."""
+    return [name for path in paths for name in parse_path(path)[:1]]
+
+
+def _allowed(cell: _Cell, changed: Sequence[str]) -> set[str]:
+    """The members in which an event and its partner differ without being a part of a difference."""
+    if cell.partner is None or (cell.changed and not changed):  # The records were not at hand.
+        return set()
+    return set(_telling([cell.value, cell.partner.value])).difference(changed if cell.changed else ())
 
 
 # -- values ------------------------------------------------------------------------------------------------

@@ -333,7 +333,8 @@ class DivergenceReport(Frozen):
 
     `reference` and `candidate` are the values of the events (masked but for the fields that the spec shows),
     None where that side has none. `provisional` is true while it may still be replaced or withdrawn: until
-    its scope has closed, and it is saved. `fields` maps each differing path to both values.
+    its scope has closed, and it is saved. `fields` maps each differing path to both values; `identity` has
+    the fields that name the event.
     """
 
     id: str
@@ -351,6 +352,7 @@ class DivergenceReport(Frozen):
     late: float | None = None
     tainted: bool = False
     explained: str | None = None
+    identity: list[str] = []
 
 
 class UnmatchedEvent(Frozen):

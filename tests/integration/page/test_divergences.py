@@ -262,13 +262,36 @@ def test_without_a_witness_there_is_no_empty_panel(service: Served, page: Page) 
     expect(part(page, "witness")).to_be_hidden()
 
 
-def test_a_field_that_differs_but_is_not_compared_is_told_apart(service: Served, page: Page) -> None:
+def test_a_field_that_differs_as_the_file_allows_is_told_apart(service: Served, page: Page) -> None:
     report = divergence("u")
     reference = {**report.reference, "processed_at": 1}
     candidate = {**report.candidate, "processed_at": 2}
     see(page, service, divergence("u", reference=reference, candidate=candidate))
-    expect(page.locator(".uncompared")).to_contain_text("processed_at differs, and is not compared")
+    allowed = page.locator(".record .allowed")
+    expect(allowed).to_contain_text("processed_at differs, as the comparison file allows")
     expect(page.locator("mark")).to_have_count(2)
+
+
+def test_the_fold_of_other_fields_counts_those_that_differ(service: Served, page: Page) -> None:
+    report = divergence("u")
+    many = {f"n{number}": number for number in range(9)}
+    reference = {**report.reference, **many, "processed_at": 1}
+    candidate = {**report.candidate, **many, "processed_at": 2}
+    see(page, service, divergence("u", reference=reference, candidate=candidate))
+    fold = page.locator(".records summary")
+    expect(fold).to_have_text("11 fields that do not differ, 1 that differs as the comparison file allows")
+
+
+def test_the_picture_shows_what_names_and_changed_an_event_before_what_may_differ(
+    service: Served, page: Page
+) -> None:
+    report = divergence("u")
+    noise = {f"noise{number}": number for number in range(5)}
+    reference = {**noise, "id": 7, **report.reference}
+    candidate = {**dict.fromkeys(noise, -1), "id": 7, **report.candidate}
+    see(page, service, divergence("u", reference=reference, candidate=candidate, identity=["id"]))
+    shown = page.locator(".picture .reference li.named code i").all_inner_texts()
+    assert {"id", "ad_id", "campaign_id"} <= {name.strip() for name in shown}
 
 
 def test_values_that_are_not_shown_differ_although_they_look_the_same(service: Served, page: Page) -> None:

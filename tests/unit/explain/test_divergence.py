@@ -298,3 +298,9 @@ def test_what_the_versions_dropped_as_late_is_told_with_the_input_that_it_was_pa
     cause = "a different watermark or trigger is the likely cause."
     dropped = "the reference dropped 1 row as late and the candidate 1,200"
     assert text.endswith(f" Of the input in {told}, {dropped}: {cause}")
+
+
+def test_a_report_names_the_fields_that_name_its_event() -> None:
+    assert changed({"id": 1, "v": 1}, {"id": 1, "v": 2})["identity"] == ["id"]
+    (lost,) = reports("total", rides("L:7a L:7b R:7b"))
+    assert lost["identity"] == []

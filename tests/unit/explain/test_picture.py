@@ -169,3 +169,33 @@ def test_of_long_values_that_changed_the_part_is_shown_that_differs(
 )
 def test_a_value_is_cut_where_it_must_be(value: Any, room: int, text: str) -> None:
     assert value_text(value, room) == text
+
+
+NOISE = {f"noise{number}": "a long text that is ignored" for number in range(4)}
+OTHER = dict.fromkeys(NOISE, "a text that differs and counts as equal")
+
+
+def test_what_names_and_changed_an_event_is_shown_before_what_may_differ() -> None:
+    one, other = {**NOISE, "id": 7, "fare": 1}, {**OTHER, "id": 7, "fare": 2}
+    fields = {"fare": {"reference": 1, "candidate": 2}}
+    _, line, _ = diagram(report("changed", (one, 3), (other, 3), fields=fields, identity=["id"]))
+    assert line.split("  ", 1)[1].startswith('{"id":7,"fare":1,…} ─')
+    assert line.endswith(' 3  {"id":7,"fare":2,…}')
+
+
+def test_what_differs_between_equal_events_does_not_tell_events_apart() -> None:
+    first = {**NOISE, "ride": "a"}, {**OTHER, "ride": "a"}
+    found = report("missing", ({**NOISE, "ride": "b"}, 1), None)
+    seen = [
+        {"side": side, "position": at(side, 4), "value": value}
+        for side, value in zip(("reference", "candidate"), first, strict=True)
+    ]
+    drawn = "\n".join(diagram({**found, "witness": seen}))
+    assert '"ride":"b"' in drawn
+    assert drawn.count('"ride":"a"') == 2
+
+
+def test_without_the_records_of_a_change_all_that_differs_is_shown() -> None:
+    one, other = {"k": 1, "hash": "x" * 20}, {"k": 1, "hash": "y" * 20}
+    drawn = "\n".join(diagram(report("changed", (one, 3), (other, 3), identity=["k"])))
+    assert '"hash":"xxx' in drawn

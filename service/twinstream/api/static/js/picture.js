@@ -77,15 +77,36 @@ function join(cells, kind) {
   Object.assign(other, { partner: one, kind });
 }
 
-/** The members that tell the events apart, those of the scope and the first others: few, and the same in all. */
+/**
+ * A few members, the same of all events: a field that changed, what names the event, what else changed, the scope,
+ * and what tells the events apart. Last is what differs although the comparison file allows it: it says nothing about
+ * the divergence.
+ */
 function telling(report, { reference, candidate }) {
   const values = [...reference, ...candidate].filter(Boolean).map(({ value }) => value);
   if (values.some((value) => value === null || typeof value !== "object" || Array.isArray(value))) return null;
   const names = [...new Set(values.flatMap((value) => Object.keys(value)))];
   const differ = names.filter((name) => new Set(values.map((value) => json(value[name] ?? null))).size > 1);
-  return [...new Set([...Object.keys(report.scope).filter((name) => names.includes(name)), ...differ, ...names])]
+  const changed = membersOf(Object.keys(report.fields));
+  const allowed = new Set(reference.flatMap((cell) => (cell?.partner ? allowedIn(cell, changed) : [])));
+  const compared = [...Object.keys(report.scope), ...differ, ...names].filter((name) => !allowed.has(name));
+  return [...new Set([...changed.slice(0, 1), ...membersOf(report.identity), ...changed, ...compared, ...names])]
+    .filter((name) => names.includes(name))
     .slice(0, SHOWN)
     .sort((one, other) => names.indexOf(one) - names.indexOf(other));
+}
+
+/** The members of an event in which some fields lie. */
+const membersOf = (paths) => paths.map((path) => /^(?:[^.\\]|\\.)*/.exec(path)[0].replace(/\\(.)/g, "$1"));
+
+/** The members in which an event and its partner differ without being a part of a difference. */
+function allowedIn({ value, partner, kind }, changed) {
+  if (kind === "changed" && !changed.length) return []; // the records were not at hand
+  return Object.keys({ ...value, ...partner.value }).filter(
+    (name) =>
+      json(value[name] ?? null) !== json(partner.value[name] ?? null) &&
+      !(kind === "changed" && changed.includes(name)),
+  );
 }
 
 // -- as elements --------------------------------------------------------------------------------------------

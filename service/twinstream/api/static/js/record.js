@@ -6,6 +6,7 @@ import { place, spelled, visible } from "./format.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off
+const MORE = "…"; // stands in a report for the fields that it has no room for
 const ABSENT = Symbol("absent"); // the event has no such field
 const NO_EVENT = Symbol("no event");
 
@@ -26,8 +27,8 @@ export function json(value) {
 export function recordTable(report) {
   const rows = lines(report);
   const differing = rows.filter((row) => row.differs);
-  const equal = rows.filter((row) => !row.differs);
-  const fold = differing.length > 0 && equal.length > MANY_EQUAL;
+  const others = rows.filter((row) => !row.differs);
+  const fold = differing.length > 0 && others.length > MANY_EQUAL;
   return el(
     "div",
     { class: "records" },
@@ -52,10 +53,19 @@ export function recordTable(report) {
       el(
         "details",
         {},
-        el("summary", {}, `${equal.length} more fields, which do not differ`),
-        el("table", { class: "record" }, el("tbody", {}, ...equal.map(tableRow))),
+        el("summary", {}, foldedText(others)),
+        el("table", { class: "record" }, el("tbody", {}, ...others.map(tableRow))),
       ),
   );
+}
+
+/** What the folded rows are: some may differ as the comparison file allows. */
+function foldedText(rows) {
+  const allowed = rows.filter((row) => row.allowed).length;
+  const equal = rows.length - allowed;
+  const same = equal && `${equal} ${equal === 1 ? "field that does" : "fields that do"} not differ`;
+  const differ = allowed && `${allowed} that ${allowed === 1 ? "differs" : "differ"} as the comparison file allows`;
+  return [same, differ].filter(Boolean).join(", ");
 }
 
 function head(report, side) {
@@ -70,11 +80,11 @@ function head(report, side) {
   );
 }
 
-function tableRow({ path, reference, candidate, differs, hidden, uncompared }) {
-  const note = uncompared ? "differs, and is not compared" : hidden ? "differs, and is not shown" : "";
+function tableRow({ path, reference, candidate, differs, hidden, allowed }) {
+  const note = allowed ? "differs, as the comparison file allows" : hidden ? "differs, and is not shown" : "";
   return el(
     "tr",
-    { class: differs ? "differs" : uncompared ? "uncompared" : null },
+    { class: differs ? "differs" : allowed ? "allowed" : null },
     el("th", { scope: "row" }, visible(path), note && el("small", {}, ` ${note}`)),
     cell(reference, "Reference", differs, candidate),
     cell(candidate, "Candidate", differs, reference),
@@ -116,13 +126,16 @@ function lines(report) {
     reference?.set(path, report.fields[path].reference);
     candidate?.set(path, report.fields[path].candidate);
   }
+  // Without the records, or without room for all fields, a report does not say which differences count.
+  const unsure = report.kind === "changed" && (!named.length || MORE in report.fields);
   return [...paths].map((path) => {
     const pair = { reference: valueAt(reference, path), candidate: valueAt(candidate, path) };
     const told = named.some((name) => within(path, name) || within(name, path));
     const hidden = told && same(pair) && masked(pair.reference);
-    const differs = told && (hidden || !same(pair));
-    const uncompared = Boolean(reference && candidate) && !differs && !same(pair);
-    return { path, ...pair, differs, hidden, uncompared };
+    const apart = Boolean(reference && candidate) && !same(pair);
+    const differs = (told && (hidden || !same(pair))) || (unsure && apart);
+    const allowed = apart && !differs;
+    return { path, ...pair, differs, hidden, allowed };
   });
 }
 
