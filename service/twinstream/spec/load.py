@@ -20,7 +20,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
-from twinstream.spec.file.source import SourceText, file_bytes, read_source
+from twinstream.spec.file.source import SourceText, file_bytes, read_leniently
 from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
@@ -37,7 +37,7 @@ def load(file: str | FilePath) -> Spec:
         text = file_bytes(file).decode("utf-8")
     except UnicodeDecodeError:
         raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
-    source = read_source(text, str(file))
+    source = read_leniently(text, str(file))
     spec = _resolved(_checked(source), source, FilePath(file).parent)
     _call(spec, source)
     return spec
@@ -45,7 +45,7 @@ def load(file: str | FilePath) -> Spec:
 
 def loads(text: str, file: str = "<spec>") -> Spec:
     """Like `load`, for the text of a file; its paths stay as they are. `file` is the name in messages."""
-    return _checked(read_source(text, file))
+    return _checked(read_leniently(text, file))
 
 
 def begun_at(spec: Spec, start: Start) -> Spec:
@@ -107,9 +107,10 @@ def _checked(source: SourceText) -> Spec:
     try:
         spec = Spec.model_validate(source.data)
     except ValidationError as error:
-        found = sorted(error.errors(), key=_urgency)
-        raise SpecError.of([_violation(one, source) for one in found]) from None
-    _refuse([source.error(breach.at, breach.problem, breach.key) for breach in breaches(spec)])
+        found = [_violation(one, source) for one in sorted(error.errors(), key=_urgency)]
+        raise SpecError.of([*source.repeated, *found]) from None
+    broken = [source.error(breach.at, breach.problem, breach.key) for breach in breaches(spec)]
+    _refuse([*source.repeated, *broken])
     return spec
 
 

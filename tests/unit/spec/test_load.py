@@ -233,8 +233,9 @@ LAWS = f"{HEAD}order: {{per_key: [a]}}\nequality: {{ignore: [a]}}\nshow: [x, x]\
         ),
         (LAWS, [(6, "equality.ignore"), (7, "show")]),
         (LAWS.replace("x, x", "x"), [(6, "equality.ignore")]),
+        (f"{LAWS}name: b\n", [(6, "equality.ignore"), (7, "show"), (8, "name")]),
     ],
-    ids=["of the shape", "of the laws", "one alone"],
+    ids=["of the shape", "of the laws", "one alone", "a key that stands twice among them"],
 )  # fmt: skip
 def test_all_faults_of_a_file_are_told_at_once_with_their_lines(
     text: str, told: list[tuple[int, str]]

@@ -20,11 +20,15 @@ from twinstream.spec.file.values import Location, dotted
 
 
 class SourceText(NamedTuple):
-    """The text of a file as read: its name in messages, its data, and the line of each place in it."""
+    """The text of a file as read: its name in messages, its data, and the line of each place in it.
+
+    `repeated` are the faults of keys that stand twice; the data have the last one.
+    """
 
     file: str
     data: Any
     lines: dict[Location, int]
+    repeated: tuple[SpecError, ...] = ()
 
     def error(self, at: Location, problem: str, key: str | None = None) -> SpecError:
         """The error for a place in the file; the place names the key, unless one is given."""
@@ -49,13 +53,22 @@ def file_bytes(file: str | Path, key: str = "") -> bytes:
 
 
 def read_source(text: str, file: str) -> SourceText:
-    """Read the text of a comparison file. Raises SpecError if it is no YAML mapping."""
+    """Read the text of a comparison file. Raises SpecError if it is no YAML mapping, or repeats a key."""
+    source = read_leniently(text, file)
+    if source.repeated:
+        raise SpecError.of(source.repeated)
+    return source
+
+
+def read_leniently(text: str, file: str) -> SourceText:
+    """Like `read_source`, but repeated keys are left for the caller to report with what else is wrong."""
+    repeated: list[SpecError] = []
     try:
         node = yaml.compose(text, Loader=_Loader)
         if not isinstance(node, yaml.MappingNode):
             raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
-        lines = dict(_lines(node, (), file))
-        return SourceText(file, yaml.load(text, Loader=_Loader), lines)
+        lines = dict(_lines(node, (), file, repeated))
+        return SourceText(file, yaml.load(text, Loader=_Loader), lines, tuple(repeated))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
@@ -123,8 +136,10 @@ def dump(data: Any) -> str:
     return text.removesuffix("...\n").rstrip("\n")
 
 
-def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
-    """The line of every key. Refuses a key that stands twice."""
+def _lines(
+    node: yaml.Node, at: Location, file: str, repeated: list[SpecError]
+) -> Iterator[tuple[Location, int]]:
+    """The line of every key. Keys that stand twice are added to `repeated`."""
     yield at, node.start_mark.line + 1
     if isinstance(node, yaml.ScalarNode):
         _check_text(node, file)
@@ -135,13 +150,14 @@ def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location,
                 raise SpecError(file, key.start_mark.line + 1, "", "a key must be a text")
             _check_text(key, file)
             if key.value in seen:
-                raise SpecError(file, key.start_mark.line + 1, key.value, "stands twice in one mapping")
+                problem = "stands twice in one mapping"
+                repeated.append(SpecError(file, key.start_mark.line + 1, key.value, problem))
             seen.add(key.value)
-            yield from _lines(value, (*at, key.value), file)
+            yield from _lines(value, (*at, key.value), file, repeated)
             yield (*at, key.value), key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield from _lines(item, (*at, index), file)
+            yield from _lines(item, (*at, index), file, repeated)
 
 
 def _check_text(node: yaml.ScalarNode, file: str) -> None:
