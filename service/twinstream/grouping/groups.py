@@ -64,7 +64,7 @@ class _Counts:
         self.partitions: dict[int, list[int]] = {}
         self.examples: list[str] = []
         self.shown = list(shown)
-        self.patterns = [FieldPatterns() for _ in self.shown]
+        self.patterns = [FieldPatterns(shown=shown) for shown in self.shown]
 
     def add(self, difference: Difference) -> None:
         """Count a difference."""
@@ -145,7 +145,7 @@ class _Counts:
         self.event_kinds, self.keys = dict(map(tuple, event_kinds)), dict(map(tuple, keys))
         self.partitions = {partition: list(share) for partition, *share in partitions}
         self.examples, self.shown = list(examples), list(shown)
-        self.patterns = [FieldPatterns() for _ in patterns]
+        self.patterns = [FieldPatterns(shown=shown) for shown in shown]
         for field, saved in zip(self.patterns, patterns, strict=True):
             field.restore(saved)
 
