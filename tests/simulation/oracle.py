@@ -338,7 +338,8 @@ class Oracle:
 
         Which of two events changed places is told as one or the other, as the sides came in, and so is which
         copy stands for a barrier. How many copies stand for one depends on how the work is divided, and so
-        does whether two events of a bag that have one identity are told as one that has changed. How many
+        does whether two events of a bag that have one identity are told as one that has changed. Whether a
+        stray is told so depends on how much had come when a clock proved its first half. How many
         events before a start at the input are read depends on what both had said of it by then. And the id
         of one that has changed tells which half of it was found first.
         """
@@ -348,7 +349,8 @@ class Oracle:
             left_out.add("reports")
         if (given.order in COPIED and given.shards > 1) or given.spec.start.at == "input":
             left_out.add("accounts")
-        if given.shards > 1 and not given.only_by_order:
+        strays = any(fault.fault == "stray" for fault in given.faults)
+        if (given.shards > 1 or strays) and not given.only_by_order:
             left_out |= {"by_kind", "reports", "places"}
         return [name for name in vars(calm) if name not in left_out]
 
