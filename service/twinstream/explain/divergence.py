@@ -20,6 +20,7 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
 from twinstream.explain.masking import Mask, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
+from twinstream.grouping.common import NO_MEMBERS, Members
 from twinstream.grouping.difference import Changes, Difference, changes_of, short
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
@@ -92,9 +93,10 @@ class Explainer:
         if self._spec.keep != "records" or not self._sight.sees(finding):
             return unread
         key = ", ".join(f"{field} {_bare(value)}" for field, value in self._scope(finding.event).items())
+        values = self._compared(finding)
         is_change = finding.kind == "changed"
-        changes = changes_of(self._told_differing(finding)) if is_change else Changes()
-        return unread._replace(changes=changes, key=short(key))
+        changes = changes_of(self._told_differing(values)) if is_change else Changes()
+        return unread._replace(changes=changes, key=short(key), members=self._members(values[0]))
 
     def outline_unread(self, divergence: Divergence) -> Difference:
         """The same without reading records: neither its key is known, nor the fields that changed."""
@@ -184,18 +186,30 @@ class Explainer:
                 NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)
                 for side, member in zip(Side, members, strict=True)
             }
-            for path, members in self._differing(finding)
+            for path, members in self._differing(self._compared(finding))
         }
 
-    def _told_differing(self, finding: Finding) -> Iterator[tuple[str, tuple[Any, Any], bool]]:
+    def _compared(self, finding: Finding) -> tuple[Any, ...]:
+        """The compared part of each event, with the same value in both where two count as the same."""
+        records = [event[FORM][RECORD] for _, event in finding.events if event is not None]
+        return self._codec.compared_pair(*records) if len(records) > 1 else (self._codec.compared(*records),)
+
+    def _members(self, value: Any) -> Members:
+        """The members of the compared part of an event, as far as they may be told."""
+        inner = value.get("$value") if self._spec.whole else value
+        return Members(inner, self._member_text) if isinstance(inner, dict) else NO_MEMBERS
+
+    def _member_text(self, name: str, value: Any) -> str | None:
+        return short(_bare(plain(value))) if self._show.shows((name,)) else None
+
+    def _told_differing(self, values: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, Any], bool]]:
         """The same as names, with the values as they are compared, and whether these may be shown."""
-        for path, members in self._differing(finding):
+        for path, members in self._differing(values):
             yield path_text(self._show.path(path)), members, self._show.shows(path)
 
-    def _differing(self, finding: Finding) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    def _differing(self, values: tuple[Any, ...]) -> Iterator[tuple[Path, tuple[Any, Any]]]:
         """The paths at which two events differ, with both values."""
-        records = (event[FORM][RECORD] for _, event in finding.events if event is not None)
-        for path, members in differences(*self._codec.compared_pair(*records)):
+        for path, members in differences(*values):
             yield self._in_value(path), members
 
     def _judged(self, finding: Finding) -> Iterator[str]:

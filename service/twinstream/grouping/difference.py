@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Kind
+from twinstream.grouping.common import NO_MEMBERS, Members
 
 FIELDS = 8
 """The most fields of a difference that are looked at: a sentence can name no more."""
@@ -42,6 +43,7 @@ class Difference(NamedTuple):
 
     `key` names the part of the order in words; it is empty where the order has no keys, and None where it is
     unknown. `time_ms` is Kafka's; it is unknown unless it is positive. `id` gives the id of its report.
+    `members` are those of the event, none where they are unknown.
     """
 
     kind: Kind
@@ -52,6 +54,7 @@ class Difference(NamedTuple):
     offset: int
     time_ms: int
     id: Callable[[], str]
+    members: Members = NO_MEMBERS
 
 
 def short(text: str) -> str:

@@ -15,7 +15,7 @@ class Whole(NamedTuple):
 
     `partitions` has by side the first offset of each partition, and the one behind the last. `keys` is the
     number of keys seen, None where there are none, and `more_keys` says that there may be more. Times are
-    Kafka's.
+    Kafka's. `constants` are the fields that had one value wherever they were looked at.
     """
 
     partitions: Mapping[SideName, Mapping[int, tuple[int, int]]]
@@ -23,6 +23,7 @@ class Whole(NamedTuple):
     more_keys: bool = False
     first_at: datetime | None = None
     last_at: datetime | None = None
+    constants: frozenset[str] = frozenset()
 
 
 def whole_of(
@@ -38,12 +39,19 @@ def whole_of(
         side: {one.partition: (one.begin, one.position) for one in partitions if one.begin is not None}
         for side, partitions in sides.items()
     }
-    return Whole(known, coverage.keys, not all_keys_seen(coverage), first_at, max(newest, default=None))
+    last_at = max(newest, default=None)
+    return Whole(known, coverage.keys, not all_keys_seen(coverage), first_at, last_at, _constants(coverage))
 
 
 def all_keys_seen(coverage: Coverage) -> bool:
     """Whether the keys of a coverage are all that came: every event was sampled."""
     return not coverage.more_keys and sum(kind.sampled for kind in coverage.kinds.values()) >= coverage.events
+
+
+def _constants(coverage: Coverage) -> frozenset[str]:
+    kinds = coverage.kinds.values()
+    varied = {field for kind in kinds for field in kind.varied}
+    return frozenset(field for kind in kinds for field in kind.constant if field not in varied)
 
 
 class Extent:
@@ -64,7 +72,9 @@ class Extent:
 
     def whole(self, coverage: Coverage) -> Whole:
         """All that was noted; `coverage` has its keys."""
-        times = [
+        first_at, last_at = (
             datetime.fromtimestamp(ms / 1000, UTC) if ms else None for ms in (self._first_ms, self._last_ms)
-        ]
-        return Whole(self._partitions, coverage.keys, not all_keys_seen(coverage), *times)
+        )
+        more_keys = not all_keys_seen(coverage)
+        constants = _constants(coverage)
+        return Whole(self._partitions, coverage.keys, more_keys, first_at, last_at, constants)

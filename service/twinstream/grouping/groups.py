@@ -1,11 +1,12 @@
 """Sums up ten thousand differences in a few groups, as they come.
 
 A group has the differences of one kind that differ in the same fields. It counts them exactly, and what they
-have in common: partitions, keys, kinds of event, patterns of values. The counts of all groups add up to the
-number of differences. Beyond `GROUPS` groups the rest is counted in one, `others`.
+have in common: members, partitions, keys, kinds of event, patterns of values. The counts of all groups add up
+to the number of differences. Beyond `GROUPS` groups the rest is counted in one, `others`.
 
 Differences are numbered from 0 in the order of finding. One that is found again under its number, since its
-other half came, moves from its first group to another. It leaves the range of times and offsets as it was.
+other half came, moves from its first group to another. It leaves the range of times and offsets, and what
+all have in common, as it was.
 
 Complexity: O(1) a difference, nothing for a match. Measured: 0.5 µs for one of one side, 1.0 to 2.0 µs for
 a changed field by its pattern (rounding is the slowest), 0.4 µs for each further field.
@@ -18,11 +19,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Kind
+from twinstream.grouping.common import CommonMembers
 from twinstream.grouping.difference import Difference
 from twinstream.grouping.patterns import FieldPatterns, Fit
 from twinstream.grouping.wording import pattern_text
 from twinstream.status.common import SideName
-from twinstream.status.groups import Group, KeyShare, PartitionShare, Pattern
+from twinstream.status.groups import Group, KeyShare, Member, PartitionShare, Pattern
 
 GROUPS = 20
 """More groups than a person reads; each takes at most some tens of kilobytes."""
@@ -51,13 +53,14 @@ class _Counts:
     """The differences of one group."""
 
     __slots__ = (
-        *("count", "event_kinds", "examples", "first_ms", "keys", "last_ms", "more_keys", "more_partitions"),
-        *("partitions", "patterns", "shown"),
+        *("common", "count", "event_kinds", "examples", "first_ms", "keys", "last_ms", "more_keys"),
+        *("more_partitions", "partitions", "patterns", "shown"),
     )
 
     def __init__(self, shown: Iterable[bool] = ()) -> None:
         self.count = self.more_partitions = 0
         self.first_ms = self.last_ms = 0
+        self.common = CommonMembers()
         self.event_kinds: dict[str, int] = {}
         self.keys: dict[str, int] = {}
         self.more_keys = False
@@ -68,8 +71,9 @@ class _Counts:
 
     def add(self, difference: Difference) -> None:
         """Count a difference."""
-        _, changes, event_kind, key, partition, offset, time_ms, report_id = difference
+        _, changes, event_kind, key, partition, offset, time_ms, report_id, members = difference
         self.count += 1
+        self.common.add(members)
         if event_kind in self.event_kinds:
             self.event_kinds[event_kind] += 1
         else:
@@ -136,12 +140,14 @@ class _Counts:
             list(self.examples),
             list(self.shown),
             [patterns.state() for patterns in self.patterns],
+            self.common.state(),
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Take over a `state`."""
         self.count, self.first_ms, self.last_ms, self.more_keys, self.more_partitions, *parts = state
-        event_kinds, keys, partitions, examples, shown, patterns = parts
+        event_kinds, keys, partitions, examples, shown, patterns, *common = parts
+        self.common.restore(common[0] if common else [])
         self.event_kinds, self.keys = dict(map(tuple, event_kinds)), dict(map(tuple, keys))
         self.partitions = {partition: list(share) for partition, *share in partitions}
         self.examples, self.shown = list(examples), list(shown)
@@ -254,6 +260,7 @@ def _told(key: GroupKey, counts: _Counts) -> Group:
         ],
         more_partitions=counts.more_partitions,
         kinds=dict(sorted(counts.event_kinds.items())),
+        common=[Member(field=name, value=text) for name, text in counts.common],
         keys=len(counts.keys) if counts.keys else None,
         more_keys=counts.more_keys,
         top_keys=[KeyShare(key=name, count=count) for name, count in top],

@@ -42,6 +42,7 @@ def _merged(groups: Sequence[Group]) -> Group:
                 chain.from_iterable(group.partitions for group in groups), key=lambda one: one.partition
             ),
             "more_partitions": sum(group.more_partitions for group in groups),
+            "common": [member for member in first.common if all(member in group.common for group in groups)],
             "kinds": dict(sum((Counter(group.kinds) for group in groups), Counter())),
             "keys": sum(keys) if keys else None,
             "more_keys": any(group.more_keys for group in groups),

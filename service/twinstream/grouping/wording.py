@@ -18,6 +18,8 @@ CHANCE = 0.001
 """Rarer than this is no chance."""
 FIELDS_NAMED = 3
 """The most fields that a sentence names."""
+COMMON_FROM = 11
+"""A member that half of all events have is in so many differences less than once in a thousand times."""
 ZONE_SECONDS = 14 * 3600
 """Time zones are at most so far from UTC."""
 
@@ -31,14 +33,16 @@ def with_sentences(groups: Sequence[Group], whole: Whole) -> list[Group]:
 
 
 def without_values(groups: Iterable[Group]) -> tuple[Group, ...]:
-    """The groups without what may be a value of an event: names of keys, and constants."""
+    """The groups without what may be a value of an event: members, names of keys, and constants."""
     bare = (
-        group.model_copy(
-            update={"top_keys": [], "patterns": [_without_constant(one) for one in group.patterns]}
-        )
+        group.model_copy(update={"common": [], "top_keys": [], "patterns": _without_constants(group)})
         for group in groups
     )
     return tuple(group.model_copy(update={"text": sentence(group, Whole({}))}) for group in bare)
+
+
+def _without_constants(group: Group) -> list[Pattern]:
+    return [_without_constant(pattern) for pattern in group.patterns]
 
 
 def _without_constant(pattern: Pattern) -> Pattern:
@@ -60,8 +64,9 @@ def sentence(group: Group, whole: Whole) -> str:
     """
     if group.kind == "others":
         return f"{group.count:,} others: more kinds of difference than are grouped."
-    parts = (f"{group.count:,} {_KINDS[group.kind]}{_fields(group)}", *_keys(group, whole), *_times(group))
-    return f"{'; '.join((*parts, *_patterns(group)))}."
+    what = f"{group.count:,} {_KINDS[group.kind]}{_fields(group)}"
+    parts = what, *_common(group, whole), *_keys(group, whole), *_times(group), *_patterns(group)
+    return f"{'; '.join(parts)}."
 
 
 _KINDS = {
@@ -81,6 +86,15 @@ def _fields(group: Group) -> str:
     if more:
         names.append(f"{more:,} more fields")
     return f", {'all ' if group.count > 1 else ''}in {_listed(names)}"
+
+
+def _common(group: Group, whole: Whole) -> Iterator[str]:
+    """The members that all have in common, if other events have other values, and this is hardly chance."""
+    if _spread(group) < COMMON_FROM:
+        return
+    told = [one for one in group.common if one.field not in whole.constants]
+    if told:
+        yield f"all with {_listed([f'`{one.field}` {one.value}' for one in told[:FIELDS_NAMED]])}"
 
 
 def _keys(group: Group, whole: Whole) -> Iterator[str]:

@@ -38,6 +38,13 @@ class PartitionShare(Frozen):
     last: int
 
 
+class Member(Frozen):
+    """A member that all events of a group have with the same value, as text."""
+
+    field: str
+    value: str
+
+
 class KeyShare(Frozen):
     """The differences of a group that are of one key."""
 
@@ -50,8 +57,9 @@ class Group(Frozen):
 
     The group `others` is of those for which there was no group left. `fields` is None where it is unknown
     which differ; `more_fields` are not named. Times are Kafka's. Partitions and offsets are those of `side`.
-    `keys` counts the distinct keys, None where none is known; with `more_keys` there may be more.
-    `examples` are ids. `text` is a sentence on all of it, `cause` the likely cause if there is evidence.
+    `common` are the shown members with one value in all. `keys` counts the distinct keys, None where none is
+    known; with `more_keys` there may be more. `examples` are ids. `text` is a sentence on all of it, `cause`
+    the likely cause if there is evidence.
     """
 
     kind: DivergenceKind | Literal["others"]
@@ -64,6 +72,7 @@ class Group(Frozen):
     partitions: list[PartitionShare] = []
     more_partitions: int = 0
     kinds: dict[str, int] = {}
+    common: list[Member] = []
     keys: int | None = None
     more_keys: bool = False
     top_keys: list[KeyShare] = []

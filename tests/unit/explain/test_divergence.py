@@ -304,3 +304,13 @@ def test_a_report_names_the_fields_that_name_its_event() -> None:
     assert changed({"id": 1, "v": 1}, {"id": 1, "v": 2})["identity"] == ["id"]
     (lost,) = reports("total", rides("L:7a L:7b R:7b"))
     assert lost["identity"] == []
+
+
+def test_groups_see_the_compared_members_and_the_text_of_those_that_may_be_shown() -> None:
+    driver = Driver(spec("unordered", "equality: {ignore: [at]}"))
+    driver.feed(LEFT, [record({"carrier": "DL", "name": "Ann", "at": 1})])
+    driver.end()
+    (found,) = driver.findings()
+    members = driver.explainer(Mask(["carrier"])).outline(found).members
+    texts = {name: members.text(name, value) for name, value in members.values.items()}
+    assert texts == {"carrier": "DL", "name": None}

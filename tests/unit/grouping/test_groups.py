@@ -11,10 +11,11 @@ import msgpack
 import pytest
 
 from twinstream.core.diagnosis.findings import KINDS
+from twinstream.grouping.common import Members
 from twinstream.grouping.difference import FIELDS, Changes, Difference, changes_of
 from twinstream.grouping.groups import EXAMPLES, GROUPS, KEYS, PARTITIONS, Groups
 from twinstream.grouping.merging import merged_groups
-from twinstream.status.groups import Group
+from twinstream.status.groups import Group, Member
 
 
 def difference(
@@ -207,6 +208,15 @@ def test_a_pattern_of_one_shard_alone_is_not_told_of_all() -> None:
     ]
     (group,) = merged_groups(fed(part).told() for part in parts)
     assert (group.count, group.patterns) == (9, [])
+
+
+def test_shards_have_in_common_what_each_of_them_has() -> None:
+    def of(carrier: str, day: int) -> list[Difference]:
+        members = Members({"carrier": carrier, "day": day}, lambda _, value: str(value))
+        return [difference(number=number, members=members) for number in range(2)]
+
+    (group,) = merged_groups(fed(part).told() for part in (of("DL", 1), of("DL", 2)))
+    assert group.common == [Member(field="carrier", value="DL")]
 
 
 def test_too_many_groups_of_shards_are_others() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from twinstream.grouping.wording import Whole, cause, sentence
-from twinstream.status.groups import Group, KeyShare, PartitionShare, Pattern
+from twinstream.status.groups import Group, KeyShare, Member, PartitionShare, Pattern
 
 MIDNIGHT = datetime(2013, 3, 10, tzinfo=UTC)
 
@@ -46,6 +46,14 @@ def test_keys_are_counted_of_those_that_were_seen() -> None:
     assert sentence(found, Whole({}, keys=100, more_keys=True)).endswith("; 39 of at least 100 keys.")
     assert sentence(found, Whole({}, keys=20, more_keys=True)).endswith("; 39 keys.")
     assert sentence(group(keys=100, more_keys=True), Whole({}, keys=900)).endswith("; at least 100 keys.")
+
+
+def test_members_in_common_are_named_where_other_events_have_others_and_chance_is_unlikely() -> None:
+    common = [Member(field="year", value="2013"), Member(field="carrier", value="DL")]
+    whole = Whole({}, constants=frozenset(["year"]))
+    assert sentence(group(common=common), whole) == "40 changed, all in `fare`; all with `carrier` DL."
+    few = group(common=common, count=40, keys=10)
+    assert "carrier" not in sentence(few, whole), "ten keys may have one carrier by chance"
 
 
 def test_a_share_that_is_not_all_is_never_100_percent() -> None:
