@@ -150,6 +150,8 @@ class Oracle:
             self._check_accounts(side, status, positions, whole=process.shard.whole)
         if (grouped := sum(group.count for group in status.groups)) != status.closed_divergences.total:
             self.violated(f"groups count {grouped} of {status.closed_divergences.total} differences")
+        if (timed := sum(status.found.counts)) != grouped:
+            self.violated(f"{timed} of {grouped} differences are counted by time")
         if status.verdict == "DIVERGED":
             self._check_diverged(process, status, positions)
         elif process.token in self._must_diverge and not waits(status):

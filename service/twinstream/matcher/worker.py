@@ -26,6 +26,7 @@ from twinstream.core.state.restore import of_this_version
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
+from twinstream.grouping.found import TimesFound
 from twinstream.grouping.groups import Groups
 from twinstream.intake.backpressure import POLL_SECONDS
 from twinstream.intake.clock_skew import ClockSkew
@@ -51,7 +52,7 @@ from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
 from twinstream.starting.offset_backup import past_of
 from twinstream.starting.reset_model import Resets
-from twinstream.status.comparison import ComparisonStatus, Dependency, ShardStatus
+from twinstream.status.comparison import ComparisonStatus, Dependency, FoundOverTime, ShardStatus
 
 BEAT_SECONDS = 1.0
 RETRY_SECONDS = 1.0
@@ -341,7 +342,7 @@ class Worker:
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._run.situation
-        situation.groups = self._reports.groups
+        situation.groups, situation.found = self._reports.groups, self._reports.found
         self._settlement.hear()
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
@@ -378,10 +379,10 @@ class Worker:
         with of_this_version():
             run.restore(head, merged(base, deltas))
             first_seen, doubted = head["first_seen"], head["doubted"]
-            groups = self._groups_of(head)
+            groups, found = self._groups_of(head), _found_of(head)
         self._schedule.resume()
         run.recall_rest(past)
-        self._reports.resume(stored.divergences, first_seen, doubted, groups)
+        self._reports.resume(stored.divergences, first_seen, doubted, groups, found)
         run.watch(topics)
 
     def _groups_of(self, head: Mapping[str, Any]) -> Groups:
@@ -420,6 +421,11 @@ class Worker:
         log.warning(
             "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
         )
+
+
+def _found_of(head: Mapping[str, Any]) -> TimesFound:
+    """When the saved differences were found; the state of an older version does not know it."""
+    return TimesFound([FoundOverTime(**head["found"])] if "found" in head else ())
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:

@@ -13,6 +13,7 @@ since they show best how the differences began; beyond the bound they are only c
 
 All that count are summed up in groups (`twinstream.grouping`), also those beyond the bound. The groups are
 saved with the reports, and shown as of the last save. So they agree with the number of saved differences.
+So are the times at which these were found (`twinstream.grouping.found`).
 
 Differences explained by known differences are reported by examples (see `known_differences`). These are kept
 separately, take no room from the reports that count, and are final with the checkpoint that has them.
@@ -33,6 +34,7 @@ from twinstream.core.diagnosis.known_differences import Covered
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.sentences import TAINTED
 from twinstream.grouping.difference import Difference
+from twinstream.grouping.found import TimesFound
 from twinstream.grouping.groups import Groups
 from twinstream.ports import Clock, Publisher
 from twinstream.reporting.truncate import shortened
@@ -56,8 +58,8 @@ log = structlog.get_logger()
 class Reports:
     """The reports of one comparison, by identifier.
 
-    `unsaved` are those without a checkpoint yet, `provisional` those shown as such. `groups` sum up the
-    differences of the last save.
+    `unsaved` are those without a checkpoint yet, `provisional` those shown as such. `groups` and `found` sum
+    up the differences of the last save.
     """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
@@ -75,6 +77,8 @@ class Reports:
         self.unsaved: dict[str, bytes] = {}
         self._groups = Groups()
         self.groups: tuple[Group, ...] = ()
+        self._found = TimesFound()
+        self.found = status.FoundOverTime()
 
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
         """Add the findings of closed scopes, and the numbers of those that turned out to decide nothing.
@@ -96,9 +100,14 @@ class Reports:
         now = outline(divergence)
         if divergence.number >= self._groups.total:
             self._groups.add(now)
+            self._found.add(self._found_at(divergence.number, now))
         elif divergence.finding.kind != divergence.first.kind:
             first = outline(divergence._replace(finding=divergence.first))
             self._groups.move(divergence.number, first, now)
+
+    def _found_at(self, number: int, difference: Difference) -> datetime:
+        """When a new difference was found: the time of its report, if it has one."""
+        return self._first_seen_of(difference.id()) if number < self._kept else self._clock.now()
 
     def add_explained(self, covered: Iterable[Covered]) -> None:
         """Add examples of differences that known differences have explained, as long as there is room."""
@@ -207,7 +216,7 @@ class Reports:
     def saved(self, doubted: Set[int]) -> None:
         """A checkpoint has everything added; reports with a number in `doubted` are not final yet."""
         self.unsaved = {}
-        self.groups = self._groups.told()
+        self.groups, self.found = self._groups.told(), self._found.told()
         for key, report in tuple(self._awaiting.items()):
             if self._number[key] not in doubted:
                 self._publisher.publish(report.model_copy(update={"provisional": False}))
@@ -224,9 +233,10 @@ class Reports:
         return any(self._number[key] not in doubted for key in self._awaiting)
 
     def state(self, doubted: Set[int]) -> dict[str, dict[str, Any]]:
-        """For a checkpoint: groups, when open ones were first seen, numbers of those that stay doubted."""
+        """For a checkpoint: groups, times, when open ones were first seen, numbers of those still doubted."""
         return {
             "groups": self._groups.state(),
+            "found": self._found.told().model_dump(),
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
             "doubted": {key: number for key, number in self._number.items() if number in doubted},
         }
@@ -237,10 +247,11 @@ class Reports:
         first_seen: Mapping[str, str],
         doubted: Mapping[str, int],
         groups: Groups | None = None,
+        found: TimesFound | None = None,
     ) -> None:
-        """Take over the saved reports and groups, and publish the reports: only they remain valid."""
-        self._groups = groups or Groups()
-        self.groups = self._groups.told()
+        """Take over the saved reports and their sums, and publish the reports: only they remain valid."""
+        self._groups, self._found = groups or Groups(), found or TimesFound()
+        self.groups, self.found = self._groups.told(), self._found.told()
         self._closed, self._explained = {}, {}
         self._lacking = {}
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}

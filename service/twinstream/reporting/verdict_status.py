@@ -67,8 +67,9 @@ class Situation:
     `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
     with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
     one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has,
-    `groups`: these in groups, and `saved_checks`: the sides and numbers of the checks that it has violations
-    of. `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
+    `groups`: these in groups, `found`: these by time, and `saved_checks`: the sides and numbers of the checks
+    that it has violations of. `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of
+    the latest fetch.
     """
 
     started_at: datetime
@@ -83,6 +84,7 @@ class Situation:
     standing: Standing | None = None
     saved: Counter[Kind] = field(default_factory=Counter)
     groups: tuple[Group, ...] = ()
+    found: status.FoundOverTime = field(default_factory=status.FoundOverTime)
     saved_checks: frozenset[tuple[Side, int]] = frozenset()
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
@@ -135,6 +137,7 @@ class Reporter:
             groups=with_sentences(
                 situation.groups, whole_of(progress, coverage, _moment(self._intake.first_ms))
             ),
+            found=situation.found,
             explained_by_rule=comparison.differences.known.counts,
             checks=results(comparison, spec, situation.saved_checks),
             suspicions=comparison.surveyed.suspicions,

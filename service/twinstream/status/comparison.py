@@ -249,11 +249,23 @@ class Reset(Frozen):
     before: Ended
 
 
+class FoundOverTime(Frozen):
+    """How many differences were found when: in bins of one width, each from one of `begins` on.
+
+    Those are Unix seconds. There are at most 60 bins; the width is a power of two, and divides each begin.
+    """
+
+    width_seconds: int = 1
+    begins: list[int] = []
+    counts: list[int] = []
+
+
 class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` the condition that a found difference
     still needs to decide. `groups` sum up the `closed_divergences`, and so their counts add up to as many.
+    `found` counts these by the time of their `first_seen`; those from before it was kept are in no bin.
     `explained_by_rule` counts, by id, the differences that each known difference has
     explained. `checks` are about each side by itself, and never change the verdict. `verified_age_seconds` is
     the age of `verified_through` at `updated_at`, by the latest of all known clocks; a jump of a clock does
@@ -277,6 +289,7 @@ class ComparisonStatus(Frozen):
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
     groups: list[Group] = []
+    found: FoundOverTime = FoundOverTime()
     explained_by_rule: dict[str, int] = {}
     checks: list[CheckStatus] = []
     suspicions: int

@@ -30,6 +30,7 @@ from twinstream.status.common import Accounts, Sides
 from twinstream.status.comparison import (
     CheckpointInfo,
     ComparisonStatus,
+    FoundOverTime,
     Health,
     Hole,
     PartitionProgress,
@@ -328,12 +329,15 @@ def test_a_verdict_holds_since_the_comparison_began_anew_also_where_it_is_the_sa
     assert both(anew, anew, before=before).since == later
 
 
-def test_groups_of_differences_add_up_and_are_told_anew() -> None:
+def test_groups_of_differences_and_their_times_add_up_and_are_told_anew() -> None:
     def shard(number: int, count: int) -> ShardStatus:
+        times = FoundOverTime(width_seconds=2 + 2 * number, begins=[8], counts=[count])
         place = PartitionShare(partition=number, count=count, first=5, last=90)
         found = Group(kind="missing", fields=[], count=count, side="reference", partitions=[place])
-        return said(diverged(groups=[found], closed_divergences=counts(missing=count)))
+        return said(diverged(groups=[found], found=times, closed_divergences=counts(missing=count)))
 
-    (group,) = both(shard(0, 40), shard(1, 2)).groups
+    whole = both(shard(0, 40), shard(1, 2))
+    assert whole.found == FoundOverTime(width_seconds=4, begins=[8], counts=[42])
+    (group,) = whole.groups
     assert (group.count, [one.partition for one in group.partitions]) == (42, [0, 1])
     assert group.text == "42 missing from the candidate."

@@ -30,11 +30,19 @@ def _changed(bench: Bench, key: str, first: int, count: int) -> None:
     _write_pairs(bench, key, first + count, MET)
 
 
-def _groups(bench: Bench) -> list[Group]:
-    """The groups, whose counts add up to the saved differences."""
+def _groups(bench: Bench, *, older: int = 0) -> list[Group]:
+    """The groups, whose counts add up to the saved differences; so do those by time, with `older` ones."""
     found = bench.status()
-    assert sum(group.count for group in found.groups) == found.closed_divergences.total
+    total = found.closed_divergences.total
+    assert sum(group.count for group in found.groups) == sum(found.found.counts) + older == total
     return found.groups
+
+
+def _as_seen(bench: Bench) -> dict[int, int]:
+    """How many reports were first seen in each of the bins."""
+    told = bench.status().found
+    seen = [int(report.first_seen.timestamp()) for report in bench.reports().values()]
+    return {begin: sum(begin <= at < begin + told.width_seconds for at in seen) for begin in told.begins}
 
 
 def test_saved_differences_are_grouped_with_their_pattern() -> None:
@@ -105,12 +113,13 @@ def test_the_state_of_an_older_version_leaves_its_differences_in_others() -> Non
     bench.run()
     stored = bench.storage.stored
     head = checkpoint.decode(stored.head)
-    del head["groups"]
+    del head["groups"], head["found"]
     bench.storage.stored = stored._replace(head=checkpoint.encode(head))
     bench.run(bench.restarted())
     _changed(bench, "b", 1, 2)
     bench.run()
-    assert [(group.kind, group.count) for group in _groups(bench)] == [("changed", 2), ("others", 5)]
+    groups = _groups(bench, older=5)
+    assert [(group.kind, group.count) for group in groups] == [("changed", 2), ("others", 5)]
 
 
 def test_a_reset_empties_the_groups() -> None:
@@ -124,6 +133,25 @@ def test_a_reset_empties_the_groups() -> None:
     assert bench.status().groups == []
     bench.run(bench.restarted())
     assert _groups(bench) == []
+
+
+def test_differences_are_counted_at_the_time_at_which_their_reports_say_they_were_first_seen() -> None:
+    bench = Bench(spec=NAMED)
+    _write_pairs(bench, "open", 1, 2, shift=1)
+    bench.run()  # They are shown, and their scope stays open.
+    assert (len(bench.reports()), bench.status().found.counts) == (2, [])
+    bench.clock.advance(300)
+    _changed(bench, "a", 1, 3)
+    bench.run()
+    bench.run(bench.restarted())
+    bench.clock.advance(300)
+    _write_pairs(bench, "open", 3, MET)
+    _changed(bench, "b", 1, 4)
+    bench.run()
+    told = bench.status().found
+    assert [count for count in told.counts if count] == [2, 3, 4]
+    assert dict(zip(told.begins, told.counts, strict=True)) == _as_seen(bench)
+    assert _groups(bench)
 
 
 def test_values_that_may_not_be_shown_are_in_no_group() -> None:

@@ -27,6 +27,7 @@ from twinstream.core.accounting.match_timeline import united
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.reason import undiverged
 from twinstream.grouping.extent import whole_of
+from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
 from twinstream.grouping.wording import with_sentences
 from twinstream.spec.file.evidence import Wanted
@@ -89,6 +90,7 @@ def merged(
                 merged_groups(status.groups for status in statuses),
                 whole_of(progress, coverage, _verified_time(shards)[0]),
             ),
+            "found": TimesFound(status.found for status in statuses).told(),
             "checks": _checks(statuses),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
