@@ -148,10 +148,7 @@ class Oracle:
             self.eras.check(process.token, status)
         for side in Side:
             self._check_accounts(side, status, positions, whole=process.shard.whole)
-        if (grouped := sum(group.count for group in status.groups)) != status.closed_divergences.total:
-            self.violated(f"groups count {grouped} of {status.closed_divergences.total} differences")
-        if (timed := sum(status.found.counts)) != grouped:
-            self.violated(f"{timed} of {grouped} differences are counted by time")
+        self._check_sums(status)
         if status.verdict == "DIVERGED":
             self._check_diverged(process, status, positions)
         elif process.token in self._must_diverge and not waits(status):
@@ -265,6 +262,7 @@ class Oracle:
     def asked(self, service: Service) -> None:
         """A release tool asks a service."""
         for view in service.board.views():
+            self._check_sums(view.status)
             if view.answer != "pass":
                 continue
             unheard = float("-inf"), 0.0
@@ -277,6 +275,16 @@ class Oracle:
             apart = max(apart for _, apart in heard)
             if apart > APART_SECONDS + SLOWEST_SECONDS:
                 self.violated(f"a pass though a clock is {apart:g} s from that of the store")
+
+    def _check_sums(self, status: ComparisonStatus) -> None:
+        """Final differences are all that are in groups, and in bins of time; provisional ones come on top."""
+        final = status.closed_divergences.total
+        if (grouped := sum(group.count for group in status.groups)) != final:
+            self.violated(f"groups count {grouped} of {final} differences")
+        if (timed := sum(status.found.counts)) != final:
+            self.violated(f"{timed} of {final} differences are counted by time")
+        if status.counted.total < final or status.divergences.total < final:
+            self.violated(f"{final} of {status.divergences.total}, and {status.counted.total} by first kind")
 
     # -- the end -------------------------------------------------------------------------------------------
 

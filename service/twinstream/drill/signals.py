@@ -120,7 +120,7 @@ def _found(look: SignalState, about: frozenset[tuple[Side, int, int]]) -> str | 
         for side in Side:
             at = report["positions"][NAMES[side]]
             if at is not None and (side, at["partition"], at["offset"]) in about:
-                sure = ", not classified for good yet" if report["provisional"] else ""
+                sure = ", provisional" if report["provisional"] else ""
                 place = f"partition {at['partition']} offset {at['offset']}"
                 return f"{report['kind']}, at {place} of the {NAMES[side]}'s copy{sure}"
     return None

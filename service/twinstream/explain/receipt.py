@@ -111,7 +111,8 @@ class Unchecked(Frozen):
 class Receipt(Frozen):
     """One verdict. `since` is how long it held when the receipt was made, of a running comparison.
 
-    `groups` sum up the divergences, without values: of a running comparison those that are saved.
+    Of the `divergences` of a running comparison those that are closed are final, and the others provisional;
+    of recorded outputs all are final. `groups` sum up the final ones, without values.
     """
 
     format: Literal["twinstream-receipt/1"] = "twinstream-receipt/1"
@@ -132,6 +133,7 @@ class Receipt(Frozen):
     sides: Sides[Compared]
     matched: int
     divergences: DivergenceCounts
+    closed_divergences: DivergenceCounts = DivergenceCounts()
     groups: tuple[Group, ...] = ()
     known_differences: tuple[KnownUse, ...] = ()
     checks: tuple[CheckStatus, ...] = ()
@@ -149,7 +151,7 @@ class Receipt(Frozen):
 
 _OF_STATUS = (
     *("spec_digest", "order", "verdict", "reason", "since", "health", "started_at", "verified_through"),
-    *("matched", "divergences", "suspicions", "coverage", "hole_count", "reset_count"),
+    *("matched", "divergences", "closed_divergences", "suspicions", "coverage", "hole_count", "reset_count"),
 )
 """The members that a receipt repeats from a status."""
 
@@ -212,6 +214,7 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         order=spec.order_text,
         source="check",
         **{name: answer[name] for name in ("spec_digest", "verdict", "reason", "matched", "divergences")},
+        closed_divergences=answer["divergences"],
         groups=without_values(
             _without_names(Group.model_validate(group), spec) for group in answer["groups"]
         ),

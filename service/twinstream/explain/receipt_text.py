@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from twinstream.explain.checks import check_lines
+from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import LOOKED_AT
 from twinstream.explain.exclusions import Exclusion
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
@@ -66,7 +67,7 @@ def _compared(receipt: Receipt) -> Iterator[str]:
 
 def _differences(receipt: Receipt) -> Iterator[str]:
     found = receipt.divergences
-    named = ", ".join(f"{count:,} {kind}" for kind, count in found.by_kind.items() if count)
+    named = found_text(found.by_kind, receipt.closed_divergences.total)
     explained = receipt.sides.reference.accounts.explained + receipt.sides.candidate.accounts.explained
     yield f"{found.total:,} found{f': {named}' if named else ''}. Known ones explain {explained:,} events."
     if receipt.suspicions:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from twinstream.explain.checks import check_lines
+from twinstream.explain.counts import kinds_text
 from twinstream.explain.picture import UNICODE, Strokes, diagram, printable, value_text
 from twinstream.status.comparison import CheckStatus
 
@@ -72,8 +73,7 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
         yield from _sentences(text, width, "", wrapped)
     if not divergences["total"]:
         return
-    named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)
-    yield f"divergences: {named}"
+    yield f"divergences: {kinds_text(divergences['by_kind'])}"
     if divergences["total"] > SHOWN:
         for text in group_lines(answer):
             yield from _sentences(text, width, "", wrapped)

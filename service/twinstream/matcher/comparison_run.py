@@ -33,7 +33,7 @@ from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
-from twinstream.reporting.verdict_status import Reporter, Situation
+from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
@@ -369,8 +369,7 @@ class ComparisonRun:
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
         intake.resume()
-        self.situation.saved = self.comparison.differences.found_by_kind.copy()
-        self.situation.saved_checks = self.comparison.checks.certain()
+        self.situation.saved = Saved.of(self.comparison)
 
 
 def _first_ms(item: Batch | Gap) -> int | None:

@@ -13,6 +13,7 @@ from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.verdict import Verdict
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Source
+from twinstream.reporting.verdict_status import Saved
 
 SAVE_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
@@ -97,8 +98,7 @@ class SaveSchedule:
             return
         self.dirty, self._verdict = False, verdict
         self.hold_divergence = run.comparison.proven.for_sure
-        run.situation.saved = run.comparison.differences.found_by_kind.copy()
-        run.situation.saved_checks = run.comparison.checks.certain()
+        run.situation.saved = Saved.of(run.comparison)
         self._remember()
         run.situation.checkpoint = written
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from twinstream.core.comparison import Comparison
@@ -15,6 +16,7 @@ from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import FORM, ROUTE, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
+from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.reason import undiverged
@@ -60,16 +62,29 @@ class Standing(NamedTuple):
     evidence: status.Coverage
 
 
+class Saved(NamedTuple):
+    """The differences of a checkpoint by their kinds now, by those first found, and the checks violated."""
+
+    by_kind: Mapping[Kind, int] = MappingProxyType({})
+    by_first_kind: Mapping[Kind, int] = MappingProxyType({})
+    checks: frozenset[tuple[Side, int]] = frozenset()
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Saved:
+        """What a checkpoint that was made just now has."""
+        found = comparison.differences
+        return cls(found.closed_by_kind.copy(), found.found_by_kind.copy(), comparison.checks.certain())
+
+
 @dataclass
 class Situation:
     """The worker's knowledge besides the comparison itself.
 
     `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
     with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
-    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has,
-    `groups`: these in groups, `found`: these by time, and `saved_checks`: the sides and numbers of the checks
-    that it has violations of. `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of
-    the latest fetch.
+    one. `standing`: the last confirmed results. `saved`: what the last checkpoint has of differences,
+    `groups`: these in groups, `found`: these by time. `ends`: as of the last survey, which may be a minute
+    ago; `heard_ends`: as of the latest fetch.
     """
 
     started_at: datetime
@@ -82,10 +97,9 @@ class Situation:
     rereading: str | None = None
     unsaved_divergence: bool = False
     standing: Standing | None = None
-    saved: Counter[Kind] = field(default_factory=Counter)
+    saved: Saved = field(default_factory=Saved)
     groups: tuple[Group, ...] = ()
     found: status.FoundOverTime = field(default_factory=status.FoundOverTime)
-    saved_checks: frozenset[tuple[Side, int]] = frozenset()
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
     resets: Resets = field(default_factory=Resets)
@@ -107,7 +121,8 @@ class Reporter:
         """The status of the comparison; `made_at` is the present time on the monotonic clock."""
         comparison, spec, now = self._comparison, self._spec, self._clock.now()
         verified = None if situation.standing is None else situation.standing.verified
-        verdict, reason = self._judge(situation)
+        divergences = self._divergences()
+        verdict, reason = self._judge(situation, divergences)
         progress, coverage = _sides(lambda side: self._progress(side, situation)), self._coverage(situation)
         if verdict is not self.verdict or self.since is None:
             self.verdict, self.since = verdict, now
@@ -132,14 +147,15 @@ class Reporter:
             unmatched=_sides(comparison.unmatched),
             max_unmatched=self._intake.max_unmatched,
             accounts=_sides(lambda side: parts.Accounts(**account_of(comparison, side))),
-            divergences=self._divergences(),
-            closed_divergences=_counts(situation.saved),
+            divergences=divergences,
+            closed_divergences=_counts(situation.saved.by_kind),
+            counted_divergences=_counts(situation.saved.by_first_kind),
             groups=with_sentences(
                 situation.groups, whole_of(progress, coverage, _moment(self._intake.first_ms))
             ),
             found=situation.found,
             explained_by_rule=comparison.differences.known.counts,
-            checks=results(comparison, spec, situation.saved_checks),
+            checks=results(comparison, spec, situation.saved.checks),
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),
@@ -216,7 +232,7 @@ class Reporter:
 
     # -- verdict -------------------------------------------------------------------------------------------
 
-    def _judge(self, situation: Situation) -> tuple[Verdict, str]:
+    def _judge(self, situation: Situation, found: parts.DivergenceCounts) -> tuple[Verdict, str]:
         comparison = self._comparison
         doubts = self._doubts(situation)
         waiting = self._waiting_for(situation)
@@ -224,7 +240,7 @@ class Reporter:
         diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         if verdict is Verdict.DIVERGED:
-            return verdict, self._diverged_reason()
+            return verdict, self._diverged_reason(situation, found)
         return verdict, undiverged(verdict, doubts, lacking, comparison.matched, self._spec.order_text)
 
     def _waiting_for(self, situation: Situation) -> str | None:
@@ -260,14 +276,11 @@ class Reporter:
         events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
         return f"{events} overdue: {gone_on}"
 
-    def _diverged_reason(self) -> str:
-        closed, provisional = self._comparison.differences.closed_by_kind, len(self._comparison.provisional())
-        named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
-        if provisional:
-            halted = "classified by what came before the halt, behind which nothing is compared"
-            sure = halted if self._comparison.halted else "not yet classified for good"
-            named.append(f"{provisional:,} {sure}")
-        return differ_text(self._comparison, self._spec, f": {', '.join(named)}")
+    def _diverged_reason(self, situation: Situation, found: parts.DivergenceCounts) -> str:
+        halted = "classified by what came before the halt, behind which nothing is compared"
+        why = halted if self._comparison.halted else ""
+        final = sum(situation.saved.by_kind.values())
+        return differ_text(self._comparison, self._spec, f": {found_text(found.by_kind, final, why)}")
 
     def _divergences(self) -> parts.DivergenceCounts:
         """The divergences of closed scopes, and the best explanation of the open ones."""

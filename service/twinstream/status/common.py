@@ -47,3 +47,8 @@ class DivergenceCounts(Frozen):
 
     total: int = 0
     by_kind: dict[DivergenceKind, int] = Field(default_factory=lambda: dict.fromkeys(DIVERGENCE_KINDS, 0))
+
+    def beyond(self, others: DivergenceCounts) -> DivergenceCounts:
+        """Of each kind, how many more there are than of others."""
+        more = {kind: max(0, count - others.by_kind.get(kind, 0)) for kind, count in self.by_kind.items()}
+        return DivergenceCounts(total=sum(more.values()), by_kind=more)

@@ -264,12 +264,15 @@ class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` the condition that a found difference
-    still needs to decide. `groups` sum up the `closed_divergences`, and so their counts add up to as many.
-    `found` counts these by the time of their `first_seen`; those from before it was kept are in no bin.
-    `explained_by_rule` counts, by id, the differences that each known difference has
-    explained. `checks` are about each side by itself, and never change the verdict. `verified_age_seconds` is
-    the age of `verified_through` at `updated_at`, by the latest of all known clocks; a jump of a clock does
-    not change it. `trial_of`: this is a trial beside that comparison, and has no gate.
+    still needs to decide. `divergences` are all, by their kinds now; `closed_divergences` are the final ones
+    among them, and the others are provisional. `counted_divergences` are the final ones by the kinds first
+    found, of which no number falls; None from an older version. `groups` sum up the `closed_divergences`, and
+    so their counts add up to as many. `found` counts these by the time of their `first_seen`; those from
+    before it was kept are in no bin. `explained_by_rule` counts, by id, the differences that each known
+    difference has explained. `checks` are about each side by itself, and never change the verdict.
+    `verified_age_seconds` is the age of `verified_through` at `updated_at`, by the latest of all known
+    clocks; a jump of a clock does not change it. `trial_of`: this is a trial beside that comparison, and has
+    no gate.
     """
 
     name: str
@@ -288,6 +291,7 @@ class ComparisonStatus(Frozen):
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
+    counted_divergences: DivergenceCounts | None = None
     groups: list[Group] = []
     found: FoundOverTime = FoundOverTime()
     explained_by_rule: dict[str, int] = {}
@@ -313,6 +317,11 @@ class ComparisonStatus(Frozen):
     trial_of: str | None = None
     started_at: datetime
     updated_at: datetime
+
+    @property
+    def counted(self) -> DivergenceCounts:
+        """The final divergences by the kinds first found; of an older version by their kinds now."""
+        return self.counted_divergences or self.closed_divergences
 
 
 class ShardStatus(Frozen):

@@ -329,6 +329,44 @@ def test_a_verdict_holds_since_the_comparison_began_anew_also_where_it_is_the_sa
     assert both(anew, anew, before=before).since == later
 
 
+def found(total: int, final: int, seconds: int = 0) -> ShardStatus:
+    """What a shard says that has so many changed, of which so many are final."""
+    return said(
+        diverged(
+            divergences=counts(changed=total),
+            closed_divergences=counts(changed=final),
+            groups=[Group(kind="changed", fields=["n"], count=final)],
+            found=FoundOverTime(begins=[7], counts=[final]),
+            updated_at=START + timedelta(seconds=seconds),
+        )
+    )
+
+
+def told(status: ComparisonStatus) -> tuple[int, int, str]:
+    """How many are final, how many provisional, and what the reason says of that."""
+    final = status.closed_divergences.total
+    return final, status.divergences.total - final, status.reason.split("(")[-1].split(")")[0]
+
+
+def test_the_reason_tells_how_many_are_final_over_all_shards() -> None:
+    whole = both(found(12, 5), found(8, 8))
+    assert told(whole) == (13, 7, "13 final, 7 provisional")
+
+
+def test_while_a_shard_loads_what_is_saved_its_final_differences_stay_and_its_provisional_ones_go() -> None:
+    board = Clocks().board(TWO)
+    board.accept(found(12, 5), 0)
+    board.accept(found(20, 8), 1)
+    assert told(board.view(NAME).status) == (13, 19, "13 final, 19 provisional")
+    loading = status(verdict="PENDING", updated_at=START + timedelta(seconds=1))
+    board.accept(said(loading, waiting_for="it loads"), 0)
+    shown = board.view(NAME).status
+    assert told(shown) == (13, 12, "13 final, 12 provisional")
+    assert sum(group.count for group in shown.groups) == sum(shown.found.counts) == 13
+    board.accept(found(20, 19, seconds=2), 1)
+    assert told(board.view(NAME).status) == (24, 1, "24 final, 1 provisional")
+
+
 def test_groups_of_differences_and_their_times_add_up_and_are_told_anew() -> None:
     def shard(number: int, count: int) -> ShardStatus:
         times = FoundOverTime(width_seconds=2 + 2 * number, begins=[8], counts=[count])

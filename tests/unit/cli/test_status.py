@@ -24,6 +24,7 @@ def item(name: str, count: int) -> dict[str, Any]:
         "matched": count,
         "unmatched": both,
         "divergences": {"total": count},
+        "closed_divergences": {"total": min(count, LARGE - 1)},
     }
 
 
@@ -43,10 +44,11 @@ def test_a_table_that_fits_is_a_table() -> None:
 def test_large_numbers_and_long_names_fit_narrow_terminals(width: int) -> None:
     told = lines(width, item("ads", 7), item("a-long-name-of-a-comparison~trial", LARGE))
     assert max(map(len, told)) <= width
-    assert told[3:] == [
+    assert told[4:] == [
         "a-long-name-of-a-comparison~trial  INCONCLUSIVE  degraded",
         "  reference 2,345,678,901, candidate 2,345,678,901, matched 2,345,678,901",
-        "  unmatched 2,345,678,901 / 2,345,678,901, divergences 2,345,678,901",
+        "  unmatched 2,345,678,901 / 2,345,678,901",
+        "  divergences 2,345,678,900 final, 1 provisional",
     ]
 
 

@@ -219,9 +219,10 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
         for rule, count in status.explained_by_rule.items():
             explained.add_metric([name, rule], count)
         peak.add_metric([name], status.max_unmatched)
-        for kind, count in status.closed_divergences.by_kind.items():
+        for kind, count in status.counted.by_kind.items():
             divergences.add_metric([name, kind], count)
-            provisional.add_metric([name, kind], max(0, status.divergences.by_kind.get(kind, 0) - count))
+        for kind, count in status.divergences.beyond(status.closed_divergences).by_kind.items():
+            provisional.add_metric([name, kind], count)
         for side in SIDES:
             account: Accounts = getattr(status.accounts, side)
             events.add_metric([name, side], getattr(status.events, side))

@@ -18,8 +18,9 @@ from twinstream.api.gate.samples import Samples
 from twinstream.api.http.rendered import Rendered, of_model
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.expectation import Expectation, placeholder
+from twinstream.api.state.final import keeping_final
 from twinstream.api.state.matchers import MatcherView
-from twinstream.api.state.merging import merged, merged_counts
+from twinstream.api.state.merging import merged
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
 from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
@@ -129,19 +130,12 @@ class Entry:
         said = {number: one.said for number, one in enumerate(self.matchers) if one.said is not None}
         alone = len(self.matchers) == 1
         status = said[0].status if alone else merged(self.expected, said, now, self.status)
-        known = self._never_less(status)
-        trial = {"trial_of": self.expected.trial_of}
-        previous, self.status = self.status, known.model_copy(update=trial)
-        return previous
-
-    def _never_less(self, status: ComparisonStatus) -> ComparisonStatus:
-        """Keep every count at its maximum, also while a matcher has not loaded what is saved."""
-        if status.reset_count > self.status.reset_count:
-            return status
-        counted = merged_counts([self.status.closed_divergences, status.closed_divergences], max)
         resets = max(status, self.status, key=attrgetter("reset_count"))
         known = {"resets": resets.resets, "reset_count": resets.reset_count}
-        return status.model_copy(update={"closed_divergences": counted, **known})
+        trial = {"trial_of": self.expected.trial_of}
+        previous = self.status
+        self.status = keeping_final(status, previous).model_copy(update={**known, **trial})
+        return previous
 
     def freshness(self, moment: float) -> Freshness:
         """The freshness of all matchers' statuses: that of the worst."""

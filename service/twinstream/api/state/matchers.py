@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from twinstream.api.state.final import keeping_final
 from twinstream.status.comparison import Reset, ShardStatus, UnmatchedEvent
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
@@ -41,8 +42,10 @@ class MatcherView:
         self.fell_at.append(now)
 
     def hear(self, said: ShardStatus, as_of: float) -> None:
-        """Record a status."""
-        self.said, self.as_of = said, as_of
+        """Record a status. While a matcher loads what is saved, what it had found stays."""
+        before = None if self.said is None else self.said.status
+        self.said = said.model_copy(update={"status": keeping_final(said.status, before)})
+        self.as_of = as_of
         self.ended = self.lost = self.unheard = None
 
     def loop(self, name: str, now: float) -> str | None:

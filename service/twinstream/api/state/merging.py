@@ -22,8 +22,10 @@ from typing import Any, TypeVar
 
 from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
+from twinstream.api.state.final import keeping_final, merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
+from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.reason import undiverged
 from twinstream.grouping.extent import whole_of
@@ -31,7 +33,7 @@ from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
 from twinstream.grouping.wording import with_sentences
 from twinstream.spec.file.evidence import Wanted
-from twinstream.status.common import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
+from twinstream.status.common import Accounts, Sides, Verdict
 from twinstream.status.comparison import (
     CheckedSide,
     CheckpointInfo,
@@ -73,7 +75,7 @@ def merged(
     waiting = _waiting(expected, all_said, said)
     verdict, reason = _judged(expected, said, coverage, holes, waiting)
     first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
-    return first.model_copy(
+    whole = first.model_copy(
         update={
             "verdict": verdict,
             "reason": reason,
@@ -86,6 +88,7 @@ def merged(
             "accounts": _by_side(statuses, "accounts", _account),
             "divergences": merged_counts(status.divergences for status in statuses),
             "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
+            "counted_divergences": merged_counts(status.counted for status in statuses),
             "groups": with_sentences(
                 merged_groups(status.groups for status in statuses),
                 whole_of(progress, coverage, _verified_time(shards)[0]),
@@ -113,6 +116,8 @@ def merged(
             "updated_at": max(status.updated_at for status in statuses),
         }
     )
+    whole = keeping_final(whole, before)
+    return whole.model_copy(update={"reason": _differs(whole)}) if verdict == "DIVERGED" else whole
 
 
 # -- the verdict -------------------------------------------------------------------------------------------
@@ -132,8 +137,16 @@ def _judged(
         doubts.append(beyond)
     lacks = waiting or coverage.missing
     worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
-    statuses = [shard.status for shard in said.values()]
-    return worst.value, _reason(worst, statuses, doubts or [hole.reason for hole in holes], lacks)
+    if worst is verdicts.Verdict.DIVERGED:
+        return worst.value, ""  # All that is said of it is told of the whole.
+    pairs = sum(shard.status.matched for shard in said.values())
+    doubts = doubts or [hole.reason for hole in holes]
+    return worst.value, undiverged(worst, doubts, lacks, pairs, said[min(said)].status.order)
+
+
+def _differs(whole: ComparisonStatus) -> str:
+    found = found_text(whole.divergences.by_kind, whole.closed_divergences.total)
+    return f"The outputs differ: {found}; they are compared {whole.order}."
 
 
 def of_the_latest_beginning(said: ShardStatuses) -> ShardStatuses:
@@ -201,21 +214,6 @@ def _names(numbers: Sequence[int], count: int) -> str:
     if len(numbers) == 1:
         return f"shard {numbers[0]} of {count}"
     return f"shards {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} of {count}"
-
-
-def _reason(
-    verdict: verdicts.Verdict,
-    statuses: Sequence[ComparisonStatus],
-    doubts: Sequence[str],
-    lacks: Sequence[str],
-) -> str:
-    order = statuses[0].order
-    if verdict is verdicts.Verdict.DIVERGED:
-        counts = merged_counts(status.divergences for status in statuses).by_kind
-        found = [f"{counts[kind]:,} {kind}" for kind in DIVERGENCE_KINDS if counts[kind]]
-        return f"The outputs differ: {', '.join(found)}; they are compared {order}."
-    pairs = sum(status.matched for status in statuses)
-    return undiverged(verdict, doubts, lacks, pairs, order)
 
 
 def _since(
@@ -286,15 +284,6 @@ def _by_side(
 
 def _account(parts: Sequence[Accounts]) -> Accounts:
     return Accounts(**{name: sum(map(attrgetter(name), parts)) for name in Accounts.model_fields})
-
-
-def merged_counts(
-    parts: Iterable[DivergenceCounts], choose: Callable[[list[int]], int] = sum
-) -> DivergenceCounts:
-    """The counts of each kind, added up; or with `max`, the highest of them."""
-    counts = list(parts)
-    by_kind = {kind: choose([part.by_kind.get(kind, 0) for part in counts]) for kind in DIVERGENCE_KINDS}
-    return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
 
 
 def _histogram(parts: Iterable[Histogram]) -> Histogram:

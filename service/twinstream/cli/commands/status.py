@@ -13,6 +13,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
+from twinstream.explain.counts import sure_text
 from twinstream.explain.text import checks_lines, explained_text, group_lines, untested_text
 
 HEADINGS = (
@@ -111,8 +112,7 @@ class Overview:
         for name, verdict, health, *counts in self._rows:
             yield Text.assemble(name, "  ", _verdict(verdict), f"  {health}")
             told = [f"{heading} {count}" for heading, count in zip(HEADINGS[3:], counts, strict=True)]
-            yield Text(f"  {', '.join(told[:3])}")
-            yield Text(f"  {', '.join(told[3:])}")
+            yield from (Text(f"  {line}") for line in (", ".join(told[:3]), *told[3:]))
 
 
 def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]], groups: list[str]) -> None:
@@ -137,5 +137,12 @@ def _cells(item: dict[str, Any]) -> tuple[str, ...]:
         f"{events['candidate']:,}",
         f"{item['matched']:,}",
         f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
-        f"{item['divergences']['total']:,}",
+        _divergences(item),
     )
+
+
+def _divergences(item: dict[str, Any]) -> str:
+    """How many there are; an older service does not tell how many of them are final."""
+    total = item["divergences"]["total"]
+    final = item.get("closed_divergences", item["divergences"])["total"]
+    return sure_text(total, final) or f"{total:,}"

@@ -90,10 +90,10 @@ export class Comparison {
     this.listings.forEach((listing) => listing.withdraw(id));
   }
 
-  /** How many divergences of each kind may still change: all, less those that are closed and saved. */
+  /** How many divergences may still change: all, less the final ones. The status keeps the two in step. */
   get provisional() {
     const { divergences, closed_divergences } = this.status;
-    return Math.max(0, divergences.total - closed_divergences.total);
+    return divergences.total - closed_divergences.total;
   }
 
   /** What happened to the histograms within the last minute; since the start, while that is all there is. */
