@@ -19,7 +19,7 @@ from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.api.state.board import Board
 
 LABELS = {
-    "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state",
+    "comparison", "side", "topic", "partition", "kind", "fields", "reason", "verdict", "state",
     "route", "method", "code",
 }  # fmt: skip
 BY_THE_FORMAT = {"le"}

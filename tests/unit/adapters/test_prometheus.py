@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -21,9 +22,11 @@ from tests.support.statuses import (
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.status.common import Sides
 from twinstream.status.comparison import CheckedSide, CheckpointInfo, CheckStatus, Health
+from twinstream.status.groups import Group
 
 LABELS = {
-    "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state", "le", "version",
+    "comparison", "side", "topic", "partition", "kind", "fields", "reason", "verdict", "state", "le",
+    "version",
 }  # fmt: skip
 
 
@@ -122,6 +125,36 @@ def test_a_metric_is_what_the_status_says(
     place |= {"side": "candidate"} if label == "check" else {}
     found = {value: scene.value(name, **{label: value}, **place) for value in values}
     assert found == pytest.approx(values, nan_ok=True)
+
+
+def test_the_largest_groups_are_series_by_kind_and_fields(scene: Scene) -> None:
+    def group(count: int, kind: Any = "changed", *fields: str, more: int = 0) -> Group:
+        return Group(kind=kind, fields=list(fields), more_fields=more, count=count)
+
+    masked = "fares.‹name, 3 characters, #505bd68a›"
+    found = [
+        group(7868, "changed", "campaign_id"),
+        group(500, "changed", "a", "b", "c", "d", more=2),
+        group(400, "changed", "a", "b", "c", "e", more=2),
+        group(30, "changed", masked),
+        group(12, "missing"),
+        Group(kind="changed", fields=None, count=5),
+        group(1, "extra"),
+        Group(kind="others", count=9),
+    ]
+    scene.board.accept(diverged(groups=found))
+    told = {
+        (dict(labels)["kind"], dict(labels)["fields"]): value
+        for (name, labels), value in scene.series().items()
+        if name == "twinstream_divergence_group"
+    }
+    assert told == {
+        ("changed", "campaign_id"): 7868,
+        ("changed", "a, b, c and 3 more"): 900,
+        ("changed", masked): 30,
+        ("missing", ""): 12,
+        ("others", ""): 9,
+    }
 
 
 def test_metrics_without_more_labels_are_those_of_the_status_too(scene: Scene) -> None:

@@ -2,12 +2,13 @@
 
 Every series of an expected comparison exists from the first scrape on, at 0, so that ``rate()`` sees the
 first increase and an alert on absence works. Series per partition, known difference and check exist from the
-first status on, which names them. An unknown lag or log start is NaN, not 0, so that no alert takes it for a
-good value.
+first status on, which names them; a series of a group as long as it is one of the largest. An unknown lag or
+log start is NaN, not 0, so that no alert takes it for a good value.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -26,11 +27,14 @@ from twinstream.status.comparison import (
     PartitionProgress,
     Version,
 )
+from twinstream.status.groups import Group
 
 VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
 ANSWERS = ("pass", "fail", "undecided")
 SIDES = ("reference", "candidate")
 UNKNOWN = float("nan")
+GROUPS_TOLD, FIELDS_NAMED = 5, 3
+"""The groups of a comparison that are exposed, and the fields that are named of each."""
 
 
 class Shown(Protocol):
@@ -115,6 +119,7 @@ class StatusCollector(Collector):
         yield from _health(statuses)
         yield from _evidence(statuses)
         yield from _events(statuses)
+        yield from _groups(statuses)
         yield from _progress(statuses)
         yield from _timing(statuses)
         yield from _checkpoints(statuses, self._now())
@@ -186,7 +191,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
         "kind",
     )
     provisional = _gauge(
-        "provisional_divergences", "Divergences of open scopes: they may yet be explained otherwise.", "kind"
+        "provisional_divergences", "Divergences of open scopes, or not saved: they may change.", "kind"
     )
     unmatched = _gauge("unmatched", "Events without a partner so far.", "side")
     peak = _gauge("unmatched_peak", "The most events that were unmatched at once, both sides together.")
@@ -232,6 +237,31 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
                 accounts.add_metric([name, side, state], getattr(account, state))
     yield from (events, matched, undecodable, divergences, provisional)
     yield from (unmatched, peak, accounts, suspicions, holes, explained, violations, violated)
+
+
+def _groups(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    """The largest groups of each comparison: a scrape stays small, and an alert names no more.
+
+    Groups whose fields have one text are one series. Names that are data are masked, as in the status.
+    """
+    largest = _gauge(
+        "divergence_group", "Final divergences of one kind in the same fields; the largest.", "kind", "fields"
+    )
+    for status in statuses:
+        counts: Counter[tuple[str, str]] = Counter()
+        for group in status.groups:
+            counts[group.kind, _fields_text(group)] += group.count
+        for (kind, fields), count in counts.most_common(GROUPS_TOLD):
+            largest.add_metric([status.name, kind, fields], count)
+    yield largest
+
+
+def _fields_text(group: Group) -> str:
+    """The fields that differ, as far as there is room; empty where none differs, or they are unknown."""
+    fields = group.fields or []
+    names = [name or "the whole value" for name in fields[:FIELDS_NAMED]]
+    more = len(fields) - len(names) + group.more_fields
+    return f"{', '.join(names)}{f' and {more:,} more' if more else ''}"
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
