@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from twinstream.grouping.extent import Whole
 from twinstream.status.common import SideName
-from twinstream.status.groups import Group, PartitionShare, Pattern, PatternName
+from twinstream.status.groups import Group, Member, PartitionShare, Pattern, PatternName
 
 CHANCE = 0.001
 """Rarer than this is no chance."""
@@ -89,12 +89,16 @@ def _fields(group: Group) -> str:
 
 
 def _common(group: Group, whole: Whole) -> Iterator[str]:
-    """The members that all have in common, if other events have other values, and this is hardly chance."""
-    if _spread(group) < COMMON_FROM:
-        return
-    told = [one for one in group.common if one.field not in whole.constants]
+    told = _in_common(group, whole)
     if told:
         yield f"all with {_listed([f'`{one.field}` {one.value}' for one in told[:FIELDS_NAMED]])}"
+
+
+def _in_common(group: Group, whole: Whole) -> list[Member]:
+    """The members that all have in common, if other events have other values, and this is hardly chance."""
+    if _spread(group) < COMMON_FROM:
+        return []
+    return [one for one in group.common if one.field not in whole.constants]
 
 
 def _keys(group: Group, whole: Whole) -> Iterator[str]:
@@ -232,6 +236,8 @@ def _why_shifted(pattern: Pattern) -> str:
 def _one_partition(group: Group, whole: Whole) -> str | None:
     partitions = whole.partitions.get(group.side or "reference", {})
     if len(group.partitions) != 1 or group.more_partitions or len(partitions) < 2:
+        return None
+    if _in_common(group, whole):  # Events with one value may all lie in one partition.
         return None
     read = {number: max(0, end - first) for number, (first, end) in partitions.items()}
     only = group.partitions[0].partition
