@@ -25,6 +25,7 @@ from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.app import create_app, create_matcher_app
+from twinstream.api.routes.declared import KafkaLinks
 from twinstream.api.routes.operations import obstacles_to_answering, obstacles_to_serving
 from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
@@ -45,7 +46,7 @@ from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal
-from twinstream.spec.load import digest
+from twinstream.spec.load import ComparisonFile, digest
 from twinstream.spec.trial import changes, tried_beside
 from twinstream.status.comparison import Version
 
@@ -135,12 +136,13 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 # -- the service -------------------------------------------------------------------------------------------
 
 
-def serve(settings: Settings, specs: list[Spec], announce: Callable[[str], object]) -> None:
+def serve(settings: Settings, files: list[ComparisonFile], announce: Callable[[str], object]) -> None:
     """Run the service until SIGTERM or SIGINT; `announce` gets its address.
 
     Raises SettingsError if it cannot start.
     """
     configure_logging()
+    specs = [file.spec for file in files]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -165,7 +167,7 @@ def serve(settings: Settings, specs: list[Spec], announce: Callable[[str], objec
     scheme = "http" if access.certificate is None else "https"
     at = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/"
     announce(f"{at}readyz" if settings.role == "matcher" else at)
-    asyncio.run(_serve(settings, specs, listening, access))
+    asyncio.run(_serve(settings, files, listening, access))
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
@@ -178,10 +180,13 @@ def _try_settings(settings: Settings, spec: Spec) -> None:
         raise SettingsError(str(error)) from None
 
 
-async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
+async def _serve(
+    settings: Settings, files: list[ComparisonFile], listening: socket.socket, access: Access
+) -> None:
     board = Board()
-    for spec in specs:
-        board.expect(expectation(spec, settings.shards, specs))
+    specs = [file.spec for file in files]
+    for file in files:
+        board.expect(expectation(file, settings.shards, specs))
     backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
     server = access.server(_app(settings, board, access))
     stop = asyncio.Event()
@@ -216,6 +221,7 @@ def _app(settings: Settings, board: Board, access: Access) -> FastAPI:
         base_path=settings.base_path,
         traffic=HttpMeter(registry),
         reset=Resets(settings, board).reset,
+        kafka=KafkaLinks(brokers=settings.brokers, record_url=settings.record_url),
         obstacles=obstacles_to_answering if settings.role == "api" else obstacles_to_serving,
     )
 
@@ -246,8 +252,9 @@ class Matchers:
         await asyncio.gather(*(matcher.stop() for matcher in self._all))
 
 
-def expectation(spec: Spec, shards: int = 1, specs: Sequence[Spec] = ()) -> Expectation:
+def expectation(file: ComparisonFile, shards: int = 1, specs: Sequence[Spec] = ()) -> Expectation:
     """What a board expects of a comparison that so many matchers share, among all those of a service."""
+    spec = file.spec
     beside = tried_beside(spec.name)
     live = next((one for one in specs if one.name == beside), spec)
     return Expectation(
@@ -266,4 +273,5 @@ def expectation(spec: Spec, shards: int = 1, specs: Sequence[Spec] = ()) -> Expe
         shards=shards,
         trial_of=beside,
         changes=changes(live, spec),
+        file=file,
     )

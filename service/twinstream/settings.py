@@ -25,6 +25,9 @@ DEFAULT_BIND = "127.0.0.1:8080"
 LEAST_MEMORY = 128 << 20
 """A matcher takes half of it before its first event: with less, every event would exceed it."""
 
+RECORD_PARTS = ("topic", "partition", "offset")
+"""The parts of a position, as `record_url` names them."""
+
 _POSITIONS = "positions are those of the checkpoint, and no other group may be disturbed"
 _OWN = {
     "bootstrap.servers": "it is the setting `brokers`",
@@ -53,7 +56,8 @@ class Settings(BaseSettings):
     holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
     of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. The secret
     in `mask_key_file` keys the hashes of masked values; without it each comparison has a secret in Redis. A
-    process of the `role` api has no matchers, one of the role matcher no page and no API.
+    process of the `role` api has no matchers, one of the role matcher no page and no API. `record_url` is the
+    address of a record in a Kafka UI: the page fills in {topic}, {partition} and {offset}.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -66,6 +70,7 @@ class Settings(BaseSettings):
     tls_cert: str | None = None
     tls_key: str | None = None
     base_path: str = ""
+    record_url: str | None = None
     read_from: str = "earliest"
     kafka: Annotated[dict[str, str | int | bool], Field(repr=False)] = {}
     memory_limit: ByteSize | None = None
@@ -135,6 +140,26 @@ class Settings(BaseSettings):
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", base_path):
             raise ValueError(f"{base_path!r} is no base path: it begins with /, as in /twinstream")
         return base_path.rstrip("/")
+
+    @field_validator("record_url")
+    @classmethod
+    def _link(cls, record_url: str | None) -> str | None:
+        """Refuse what leads to no record, and a password, since every reader gets this address."""
+        if not record_url:
+            return None
+        rule = "write it like https://ui.example/topics/{topic}?partition={partition}&offset={offset}"
+        if not re.match(r"https?://[^/?#@\s]+([/?#]\S*)?\Z", record_url):
+            raise ValueError(
+                f"{errors.without_secrets(record_url)!r} is no http address without a password: {rule}"
+            )
+        named = re.findall(r"\{([^{}]*)\}", record_url)
+        for name in named:
+            if name not in RECORD_PARTS:
+                raise ValueError(f"{record_url!r} has {{{name}}}, which is no part of a position: {rule}")
+        for name in RECORD_PARTS:
+            if name not in named:
+                raise ValueError(f"{record_url!r} names no record without {{{name}}}: {rule}")
+        return record_url
 
     @property
     def loopback(self) -> bool:

@@ -20,6 +20,7 @@ from twinstream.api.state.board import Board
 
 CLOSED = [
     *("/v1/comparisons", f"/v1/comparisons/{NAME}", f"/v1/comparisons/{NAME}/gate", "/v1/events", "/v1/me"),
+    *("/v1/service", f"/v1/comparisons/{NAME}/file"),
     *("/metrics", "/openapi.json", "/v1/nothing", "/nothing", "/static", "/healthz/", "//healthz"),
 ]
 OPEN = ["/healthz", "/readyz", "/login", "/static/base.css", "/static/js/login.js", "/favicon.ico"]

@@ -17,8 +17,10 @@ import structlog
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, divergence, expectation, later, now, status
 from tests.support.waiting import eventually
+from twinstream.api.routes.declared import KafkaLinks
 from twinstream.api.state.board import Board
 from twinstream.logs import configure_logging
+from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus, Health
 
 BASE = f"/v1/comparisons/{NAME}"
@@ -62,8 +64,40 @@ def test_a_comparison_is_served_as_its_matcher_published_it_and_only_when_it_has
     assert http.get(BASE, headers={"If-None-Match": etag}).status_code == 200
 
 
+FILE = f"""# Ünder review
+version: 1
+name: {NAME}
+reference: {{topic: a}}
+candidate: {{topic: b}}
+decode: {{format: avro, registry: "https://me:p@ss@registry:8081/x"}}
+order: unordered
+"""
+
+
+def test_the_file_is_served_as_it_is_written_but_for_logins(silent: Served) -> None:
+    name = "declared"
+    declared = expectation(name, file=ComparisonFile(loads(FILE), FILE))
+    silent.call(lambda: silent.board.expect(declared))
+    with httpx.Client(base_url=f"{silent.url}/v1/comparisons", trust_env=False) as http:
+        answer = http.get(f"/{name}/file")
+        assert answer.content.decode() == FILE.replace("me:p@ss", "…")
+        assert answer.headers["content-type"] == "text/yaml; charset=utf-8"
+        etag = {"If-None-Match": answer.headers["etag"]}
+        assert http.get(f"/{name}/file", headers=etag).status_code == 304
+        none = assert_problem(http.get(f"/{NAME}/file"), 404)
+        assert none["detail"] == f"Comparison {NAME!r} was not read from a file."
+
+
+def test_the_service_tells_where_kafka_is() -> None:
+    url = "https://ui/{topic}/{partition}/{offset}"
+    with served(Board(), kafka=KafkaLinks(brokers="kafka-1:9092", record_url=url)) as service:
+        told = httpx.get(f"{service.url}/v1/service", trust_env=False).json()
+        version = httpx.get(f"{service.url}/healthz", trust_env=False).json()["version"]
+    assert told == {"version": version, "brokers": "kafka-1:9092", "record_url": url}
+
+
 def test_an_unknown_comparison_is_a_problem_everywhere(http: httpx.Client) -> None:
-    for rest in ("", "/divergences", "/divergences/d", "/progress", "/history", "/gate", "/gate/strict"):
+    for rest in ("", "/divergences", "/divergences/d", "/progress", "/file", "/gate", "/gate/strict"):
         body = assert_problem(http.get(f"/v1/comparisons/nobody{rest}"), 404)
         assert body["detail"] == f"There is no comparison 'nobody'; available: {NAME}."
     assert_problem(http.get("/v1/events", params={"comparison": "nobody"}), 404)

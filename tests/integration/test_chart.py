@@ -51,6 +51,7 @@ comparisons: {ads-views: "version: 1\\nname: ads-views # {{ not a template }}\\n
 kafka:
   brokers: one:9093,two:9093
   properties: {security.protocol: SASL_SSL, ssl.ca.location: /etc/twinstream/kafka/ca.pem}
+  recordUrl: "https://ui/{topic}/{partition}/{offset}"
   existingSecret: {name: kafka-login, key: settings.yaml}
   filesSecret: kafka-files
 redis: {existingSecret: {name: redis-login, key: redis-url}}
@@ -211,14 +212,17 @@ def secrets_of(manifests: list[Manifest], role: str = "matcher") -> list[str]:
     return [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
 
 
-def test_secrets_are_named_and_never_contained_and_pods_of_the_api_have_nothing_of_kafka() -> None:
+def test_secrets_are_named_and_never_contained_and_pods_of_the_api_only_name_kafka() -> None:
     manifests = render(FULL)
     assert "Secret" not in {manifest["kind"] for manifest in manifests}
     key = {"secretKeyRef": {"name": "redis-login", "key": "redis-url"}}
     assert environment(manifests)["TWINSTREAM_REDIS"]["valueFrom"] == key
     assert secrets_of(manifests) == ["kafka-login", "masking", "kafka-files", "access", "tls"]
     assert secrets_of(manifests, "api") == ["access", "tls"]
-    assert not {name for name in environment(manifests, "api") if "KAFKA" in name or "BROKERS" in name}
+    told = environment(manifests, "api")
+    assert "TWINSTREAM_KAFKA" not in told
+    assert told["TWINSTREAM_BROKERS"]["value"] == "one:9093,two:9093", "for the commands on the page"
+    assert told["TWINSTREAM_RECORD_URL"]["value"] == "https://ui/{topic}/{partition}/{offset}"
     assert not [word for word in container(manifests, "api")["args"] if "--config" in word]
 
 

@@ -26,7 +26,7 @@ from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import CheckpointStore, Clock
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import loads
+from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.common import Verdict
 from twinstream.status.comparison import (
     ComparisonStatus,
@@ -165,7 +165,7 @@ def shown(published: Iterable[Publication]) -> dict[str, DivergenceReport]:
 def board_of(spec: Spec, clock: Clock, shards: int = 1) -> Board:
     """A board that expects a comparison, and has heard nothing."""
     board = Board(monotonic=clock.monotonic, now=clock.now)
-    board.expect(expectation(spec, shards))
+    board.expect(expectation(ComparisonFile(spec, ""), shards))
     return board
 
 

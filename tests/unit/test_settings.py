@@ -68,6 +68,16 @@ def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
         ({"tls_key": "tls.key"}, "flag --tls-key: TLS needs --tls-cert, too"),
         ({"base_path": "twinstream"}, "flag --base-path: 'twinstream' is no base path: it begins with /"),
         ({"base_path": "/a b"}, "flag --base-path: '/a b' is no base path"),
+        (
+            {"record_url": "ui/{topic}"},
+            "flag --record-url: 'ui/{topic}' is no http address without a password",
+        ),
+        ({"record_url": "https://u:p@ui/"}, "flag --record-url: 'https://…@ui/' is no http address without"),
+        (
+            {"record_url": "http://ui/{topic}/{partition}"},
+            "names no record without {offset}: write it like h",
+        ),
+        ({"record_url": "http://ui/{key}"}, "has {key}, which is no part of a position: write it like http"),
         ({"bind": "localhost"}, "flag --bind: 'localhost' is not HOST:PORT"),
         ({"read_from": "yesterday"}, "flag --from: "),
         ({"role": "apis"}, "flag --role: input should be 'all', 'api' or 'matcher'"),

@@ -104,9 +104,15 @@ spec:
         {{- end }}
         - name: TWINSTREAM_SHARDS
           value: {{ $values.shards | quote }}
-        {{- if $matcher }}
         - name: TWINSTREAM_BROKERS
           value: {{ $values.kafka.brokers | quote }}
+        {{- if not $matcher }}
+        {{- with $values.kafka.recordUrl }}
+        - name: TWINSTREAM_RECORD_URL
+          value: {{ . | quote }}
+        {{- end }}
+        {{- end }}
+        {{- if $matcher }}
         - name: TWINSTREAM_READ_FROM
           value: {{ $values.readFrom | quote }}
         {{- if $values.masking.existingSecret.name }}

@@ -16,6 +16,7 @@ from twinstream.api.http.middleware import BasePath, BodyLimit, HeadAsGet, Secur
 from twinstream.api.http.traffic import Counted, Traffic, announce
 from twinstream.api.routes.access import AccessControl
 from twinstream.api.routes.comparisons import comparisons_router, trials_router
+from twinstream.api.routes.declared import NO_LINKS, KafkaLinks, declared_router
 from twinstream.api.routes.events import events_router
 from twinstream.api.routes.listings import listings_router
 from twinstream.api.routes.operations import (
@@ -47,6 +48,7 @@ def create_app(
     traffic: Traffic | None = None,
     reset: Resetter = nobody,
     obstacles: Obstacles = obstacles_to_serving,
+    kafka: KafkaLinks = NO_LINKS,
     tick_seconds: float = TICK_SECONDS,
 ) -> FastAPI:
     """The application over `board`.
@@ -59,6 +61,7 @@ def create_app(
         traffic: told of each answered request; by default nobody is.
         reset: resets a comparison.
         obstacles: the reasons why the process is not ready.
+        kafka: where readers find Kafka.
         tick_seconds: how often to look for silent matchers.
 
     A server calls ``board.close()`` before it stops: otherwise it waits for the open event streams.
@@ -89,6 +92,7 @@ def create_app(
     )
     install_problems(app)
     app.include_router(comparisons_router(board, version))
+    app.include_router(declared_router(board, version, kafka))
     app.include_router(listings_router(board))
     app.include_router(trials_router(board))
     app.include_router(resets_router(board, reset))

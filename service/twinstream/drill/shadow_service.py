@@ -23,6 +23,7 @@ from twinstream.errors import SettingsError, SourceError, TwinstreamError, told_
 from twinstream.processes.supervisor import die_with_parent
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
+from twinstream.spec.load import ComparisonFile
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -138,6 +139,6 @@ def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
             pipe.send((kind, text))
 
     try:
-        bootstrap.serve(settings, [spec], tell)
+        bootstrap.serve(settings, [ComparisonFile(spec, "")], tell)
     except TwinstreamError as error:
         tell(str(error), "refused")

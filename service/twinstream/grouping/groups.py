@@ -14,8 +14,10 @@ a changed field by its pattern (rounding is the slowest), 0.4 µs for each furth
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Kind
@@ -42,6 +44,11 @@ class GroupKey(NamedTuple):
     kind: Kind
     fields: tuple[str, ...] | None
     more: int
+
+    @property
+    def id(self) -> str:
+        """A short name of the group, the same in every process: a digest of this key."""
+        return blake2b(json.dumps(self).encode(), digest_size=8).hexdigest()
 
 
 def _key_of(difference: Difference) -> GroupKey:
@@ -211,7 +218,7 @@ class Groups:
         """The groups, largest first, without their sentences (see `wording`); `others` last."""
         found = [_told(GroupKey(*key), counts) for key, counts in self._groups.items() if counts.count]
         found.sort(key=lambda group: -group.count)
-        return (*found, *([Group(kind="others", count=self._others)] if self._others else ()))
+        return (*found, *([others(self._others)] if self._others else ()))
 
     def state(self) -> dict[str, Any]:
         """The groups as plain data."""
@@ -243,10 +250,16 @@ def _lower(counts: dict[str, int], name: str) -> None:
         counts.pop(name, None)
 
 
+def others(count: int) -> Group:
+    """The group of the differences for which there was no group left."""
+    return Group(id="others", kind="others", count=count)
+
+
 def _told(key: GroupKey, counts: _Counts) -> Group:
     side: SideName = "candidate" if key.kind in ("extra", "duplicate") else "reference"
     top = sorted(counts.keys.items(), key=lambda item: (-item[1], item[0]))[:TOP_KEYS]
     return Group(
+        id=key.id,
         kind=key.kind,
         fields=None if key.fields is None else list(key.fields),
         more_fields=key.more,

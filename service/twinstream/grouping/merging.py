@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from twinstream.grouping.groups import EXAMPLES, GROUPS, TOP_KEYS
+from twinstream.grouping.groups import EXAMPLES, GROUPS, TOP_KEYS, others
 from twinstream.grouping.patterns import WITHOUT_PARAMETER
 from twinstream.status.groups import Group, KeyShare, Pattern
 
@@ -24,8 +24,8 @@ def merged_groups(parts: Iterable[Sequence[Group]]) -> list[Group]:
     groups = sorted(map(_merged, found.values()), key=lambda group: (group.kind == "others", -group.count))
     named = [group for group in groups if group.kind != "others"]
     rest = [*named[GROUPS:], *groups[len(named) :]]
-    others = [Group(kind="others", count=sum(group.count for group in rest))] if rest else []
-    return [*named[:GROUPS], *others]
+    remaining = [others(sum(group.count for group in rest))] if rest else []
+    return [*named[:GROUPS], *remaining]
 
 
 def _merged(groups: Sequence[Group]) -> Group:

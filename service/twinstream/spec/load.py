@@ -11,7 +11,7 @@ import json
 from functools import reduce
 from hashlib import blake2b
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -26,7 +26,19 @@ from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
 
 
+class ComparisonFile(NamedTuple):
+    """A comparison file: its meaning, and its text as its owner wrote it."""
+
+    spec: Spec
+    text: str
+
+
 def load(file: str | FilePath) -> Spec:
+    """The meaning of a comparison file; see `read`."""
+    return read(file).spec
+
+
+def read(file: str | FilePath) -> ComparisonFile:
     """Read and check a comparison file. The paths in it become absolute: they are relative to the file.
 
     A function that the order names must be there, so its module is imported.
@@ -40,7 +52,7 @@ def load(file: str | FilePath) -> Spec:
     source = read_leniently(text, str(file))
     spec = _resolved(_checked(source), source, FilePath(file).parent)
     _call(spec, source)
-    return spec
+    return ComparisonFile(spec, text)
 
 
 def loads(text: str, file: str = "<spec>") -> Spec:

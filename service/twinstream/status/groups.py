@@ -59,9 +59,10 @@ class Group(Frozen):
     which differ; `more_fields` are not named. Times are Kafka's. Partitions and offsets are those of `side`.
     `common` are the shown members with one value in all. `keys` counts the distinct keys, None where none is
     known; with `more_keys` there may be more. `examples` are ids. `text` is a sentence on all of it, `cause`
-    the likely cause if there is evidence.
+    the likely cause if there is evidence. `id` names the group: the same after a restart, in every process.
     """
 
+    id: str = ""
     kind: DivergenceKind | Literal["others"]
     fields: list[str] | None = None
     more_fields: int = 0

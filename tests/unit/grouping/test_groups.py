@@ -76,6 +76,13 @@ def test_a_group_counts_what_its_differences_have_in_common() -> None:
     assert [(one.field, one.text, one.count) for one in group.patterns] == [("fare", "value + 1", 20)]
 
 
+def test_the_id_of_a_group_is_of_its_kind_and_its_fields_in_every_process_and_version() -> None:
+    found = [difference(), difference("extra"), changed(0, fare=(1, 2)), changed(0, fare=(1, 2), tip=(3, 4))]
+    ids = {(group.kind, *(group.fields or ())): group.id for group in fed(found).told()}
+    assert len(set(ids.values())) == len(found)
+    assert ids["changed", "fare"] == "248078f3b8ac966b"
+
+
 def test_differences_without_times_have_none() -> None:
     (group,) = fed([difference(time_ms=0), difference(time_ms=-1)]).told()
     assert group.first_at is group.last_at is None
@@ -113,7 +120,7 @@ def test_what_finds_no_group_is_counted_in_others() -> None:
     groups = fed([changed(number, **{f"f{number}": (1, 2)}) for number in range(GROUPS + 5)])
     told = groups.told()
     assert len(told) == GROUPS + 1
-    assert told[-1] == Group(kind="others", count=5)
+    assert told[-1] == Group(id="others", kind="others", count=5)
     assert sum(group.count for group in told) == groups.total
 
 
@@ -195,6 +202,7 @@ def test_groups_of_shards_add_up() -> None:
     parts = [[one for one in differences if one.partition % 2 == shard] for shard in range(2)]
     whole = fed(differences).told()
     merged = merged_groups(fed(part).told() for part in parts)
+    assert [group.id for group in merged] == [group.id for group in whole]
     assert [group.count for group in merged] == [group.count for group in whole] == [30]
     assert merged[0].partitions == whole[0].partitions
     assert merged[0].patterns == whole[0].patterns
@@ -226,4 +234,5 @@ def test_too_many_groups_of_shards_are_others() -> None:
     ]
     merged = merged_groups(parts)
     assert len(merged) == GROUPS + 1
+    assert [group.id for group in merged if group.kind == "others"] == [parts[0][-1].id] == ["others"]
     assert sum(group.count for group in merged) == 2 * (GROUPS + 1)

@@ -7,7 +7,7 @@ import pytest
 from twinstream.cli.commands.serve import with_trials
 from twinstream.errors import SettingsError
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import digest, loads
+from twinstream.spec.load import ComparisonFile, digest, loads
 from twinstream.spec.trial import as_trial, changes, refusal, tried_beside
 
 LIVE = """
@@ -31,10 +31,16 @@ def file(*replaced: tuple[str, str], more: str = "") -> Spec:
     return loads(text + more)
 
 
+def read(spec: Spec) -> ComparisonFile:
+    return ComparisonFile(spec, f"# {spec.name}")
+
+
 def test_a_changed_file_is_a_comparison_of_its_own_behind_the_one_of_its_name() -> None:
     other = file(("name: orders", "name: other"))
     tried = file(more=f"{START}keep: hashes\nequality: {{ignore: [at]}}\n")
-    names = [spec.name for spec in with_trials([file(), other], {"looser.yaml": tried})]
+    served = with_trials([read(file()), read(other)], {"looser.yaml": ComparisonFile(tried, "# looser")})
+    names = [spec.name for spec, _ in served]
+    assert [text for _, text in served] == ["# orders", "# looser", "# other"]
     assert names == ["orders", "orders~trial", "other"]
     assert [tried_beside(name) for name in names] == [None, "orders", None]
     assert digest(as_trial(file())) != digest(file())
@@ -75,11 +81,11 @@ ELSEWHERE = (
 def test_what_cannot_be_tried_is_one_sentence(tried: Spec, sentence: str) -> None:
     assert refusal(tried, [file()]) == sentence
     with pytest.raises(SettingsError, match=r"^--trial looser\.yaml: ") as error:
-        with_trials([file()], {"looser.yaml": tried})
+        with_trials([read(file())], {"looser.yaml": read(tried)})
     assert str(error.value).endswith(sentence)
 
 
 def test_one_file_at_a_time_is_tried_beside_a_comparison() -> None:
     tried = file(more=START)
     with pytest.raises(SettingsError, match="--trial b: another file is tried beside orders already: one at"):
-        with_trials([file()], {"a": tried, "b": tried})
+        with_trials([read(file())], {"a": read(tried), "b": read(tried)})

@@ -16,6 +16,7 @@ class Rendered(NamedTuple):
 
     content: bytes
     etag: str
+    media_type: str = "application/json"
 
     def answer(self, request: Request) -> Response:
         """The content with its tag, or 304 if the client has it already."""
@@ -23,12 +24,12 @@ class Rendered(NamedTuple):
         known = {tag.strip().removeprefix("W/") for tag in given}
         if self.etag in known or "*" in known:
             return Response(status_code=304, headers={"ETag": self.etag})
-        return Response(self.content, media_type="application/json", headers={"ETag": self.etag})
+        return Response(self.content, media_type=self.media_type, headers={"ETag": self.etag})
 
 
-def rendered(content: bytes) -> Rendered:
+def rendered(content: bytes, media_type: str = "application/json") -> Rendered:
     """Some bytes with their tag."""
-    return Rendered(content, f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"')
+    return Rendered(content, f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"', media_type)
 
 
 def of_model(body: BaseModel) -> Rendered:

@@ -29,6 +29,7 @@ from twinstream.api.state.expectation import Expectation
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
 from twinstream.api.stream.sse_events import event_of, phase_event, sample_event, status_event, verdict_event
 from twinstream.api.stream.timeline import Phase, log_phase
+from twinstream.spec.load import ComparisonFile
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
@@ -169,6 +170,10 @@ class Board:
     def view(self, name: str) -> View:
         """The present view of one comparison. Raises UnknownComparisonError."""
         return self._entry(name).view(self._monotonic())
+
+    def file(self, name: str) -> ComparisonFile | None:
+        """The comparison file, None where none is known. Raises UnknownComparisonError."""
+        return self._entry(name).expected.file
 
     def pace(self, name: str) -> float:
         """The recent pace of matching, in pairs a second. Raises UnknownComparisonError."""

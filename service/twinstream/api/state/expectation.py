@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from twinstream.explain.exclusions import Exclusion
+from twinstream.spec.load import ComparisonFile
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides
 from twinstream.status.comparison import (
     HISTOGRAM_EDGES_SECONDS,
@@ -21,7 +22,8 @@ class Expectation(Frozen):
     """The part of a spec that a status repeats, and the number of matchers that share the work.
 
     `kinds_required` are the kinds that must each have a match, `exclusions` what the spec leaves out. A trial
-    names the comparison beside which it runs, and the keys of the file that it `changes`.
+    names the comparison beside which it runs, and the keys of the file that it `changes`. Without a `file`
+    neither text nor drafts can be shown.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Expectation(Frozen):
     shards: int = 1
     trial_of: str | None = None
     changes: tuple[str, ...] = ()
+    file: ComparisonFile | None = None
 
 
 def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:

@@ -8,8 +8,7 @@ import click
 
 from twinstream.errors import SettingsError
 from twinstream.settings import load
-from twinstream.spec.file.model import Spec
-from twinstream.spec.load import load as load_spec
+from twinstream.spec.load import ComparisonFile, read
 from twinstream.spec.trial import as_trial, refusal
 
 
@@ -26,6 +25,10 @@ from twinstream.spec.trial import as_trial, refusal
 @click.option("--tls-cert", help="Serve by TLS with this certificate and its chain (PEM).")
 @click.option("--tls-key", help="Its key (PEM, without a password).")
 @click.option("--base-path", help="The part of a proxy's paths that is this service's, as /twinstream.")
+@click.option(
+    "--record-url",
+    help="Links of the page to a record in a Kafka UI, with {topic}, {partition} and {offset} in it.",
+)
 @click.option(
     "--from",
     "read_from",
@@ -71,22 +74,21 @@ def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, *
     end it: it tries again, is not ready, and names it.
     """
     settings = load(flags, config)
-    comparisons = [load_spec(spec) for spec in specs]
-    served = with_trials(comparisons, {file: load_spec(file) for file in trials})
+    served = with_trials([read(file) for file in specs], {file: read(file) for file in trials})
     from twinstream import bootstrap
 
     bootstrap.serve(settings, served, click.echo)
     return 0
 
 
-def with_trials(specs: list[Spec], trials: dict[str, Spec]) -> list[Spec]:
+def with_trials(files: list[ComparisonFile], trials: dict[str, ComparisonFile]) -> list[ComparisonFile]:
     """The comparisons, each followed by its trial. Raises SettingsError for a file that cannot be a trial."""
-    beside: dict[str, Spec] = {}
-    for file, trial in trials.items():
-        reason = refusal(trial, specs)
+    beside: dict[str, ComparisonFile] = {}
+    for file, (trial, text) in trials.items():
+        reason = refusal(trial, [one.spec for one in files])
         if trial.name in beside:
             reason = f"another file is tried beside {trial.name} already: one at a time"
         if reason is not None:
             raise SettingsError(f"--trial {file}: {reason}")
-        beside[trial.name] = as_trial(trial)
-    return [one for spec in specs for one in (spec, beside.get(spec.name)) if one is not None]
+        beside[trial.name] = ComparisonFile(as_trial(trial), text)
+    return [one for live in files for one in (live, beside.get(live.spec.name)) if one is not None]
