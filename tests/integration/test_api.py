@@ -22,6 +22,7 @@ from twinstream.api.state.board import Board
 from twinstream.logs import configure_logging
 from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus, Health
+from twinstream.status.groups import Group
 
 BASE = f"/v1/comparisons/{NAME}"
 
@@ -86,6 +87,26 @@ def test_the_file_is_served_as_it_is_written_but_for_logins(silent: Served) -> N
         assert http.get(f"/{name}/file", headers=etag).status_code == 304
         none = assert_problem(http.get(f"/{NAME}/file"), 404)
         assert none["detail"] == f"Comparison {NAME!r} was not read from a file."
+
+
+def test_drafts_hide_a_group_and_a_command_tries_them() -> None:
+    text = FILE.replace("decode", "identity: [id]\ndecode")
+    groups = [Group(id="g1", kind="changed", fields=["fare"], kinds={"event": 3}, count=3)]
+    board, links = Board(stale_after_seconds=60), KafkaLinks(brokers="kafka-1:9092", record_url=None)
+    with served(board, kafka=links) as service:
+        declared = expectation(file=ComparisonFile(loads(text), text))
+        service.call(lambda: board.expect(declared))
+        service.publish(status(at=now(), groups=groups))
+        with httpx.Client(base_url=f"{service.url}{BASE}/groups", trust_env=False) as http:
+            answer = http.get("/g1/drafts").json()
+            unknown = assert_problem(http.get("/g2/drafts"), 404)
+    assert answer["next"] is None
+    assert [draft["change"] for draft in answer["items"]] == ["ignore", "known_difference"]
+    assert {draft["command"] for draft in answer["items"]} == {
+        f"twinstream replay --spec changed.yaml --name {NAME} --brokers kafka-1:9092"
+    }
+    assert answer["items"][0]["yaml"] == "equality:\n  ignore: [fare]\n"
+    assert unknown["detail"] == f"Comparison {NAME!r} has no group 'g2'; available: g1."
 
 
 def test_the_service_tells_where_kafka_is() -> None:

@@ -85,7 +85,7 @@ def _fields(group: Group) -> str:
     more = len(group.fields) + group.more_fields - len(names)
     if more:
         names.append(f"{more:,} more fields")
-    return f", {'all ' if group.count > 1 else ''}in {_listed(names)}"
+    return f", {'all ' if group.count > 1 else ''}in {listed_text(names)}"
 
 
 def _common(group: Group, whole: Whole) -> Iterator[str]:
@@ -185,7 +185,8 @@ _PATTERNS: dict[PatternName, Callable[[SideName | None, float | str | None], str
 }
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_text(names: Sequence[str]) -> str:
+    """Some names as one text: `a, b and c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -62,14 +62,19 @@ def loads(text: str, file: str = "<spec>") -> Spec:
 
 def begun_at(spec: Spec, start: Start) -> Spec:
     """The same comparison with this start. Raises SpecError where the file does not allow it."""
-    declared = {name: getattr(spec, name) for name in Spec.model_fields}
-    begun = Spec.model_validate({**declared, "start": start})
+    begun = with_members(spec, start=start)
     for breach in breaches(begun):
         raise SpecError("the start", None, breach.key, breach.problem)
     if begun.whole != spec.whole or begun.reads_marks != spec.reads_marks:
         problem = "needs more of each record than is read for the comparison file: name this start there"
         raise SpecError("the start", None, "start", problem)
     return begun
+
+
+def with_members(spec: Spec, **members: Any) -> Spec:
+    """The same comparison with other members, not checked against the laws. Raises ValidationError."""
+    declared = {name: getattr(spec, name) for name in Spec.model_fields}
+    return Spec.model_validate({**declared, **members})
 
 
 def members_of(spec: Spec) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""``/v1/service`` and ``/v1/comparisons/{name}/file``: what was given to the service at its start."""
+"""``/v1/service``, ``…/file``, ``…/groups/{id}/drafts``: settings, comparison files, and changes of these."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,8 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.http.rendered import of_model, rendered
+from twinstream.api.http.schemas import Listing
 from twinstream.api.routes.comparisons import comparison_router
-from twinstream.api.state.board import Board
+from twinstream.api.state.board import Board, utc_now
+from twinstream.grouping.drafts import Draft, Drafting
 from twinstream.spec.load import ComparisonFile
 from twinstream.status.common import Frozen
 
@@ -45,6 +48,12 @@ class Service(KafkaLinks):
     version: str
 
 
+class TriedDraft(Draft):
+    """A draft, and the command that compares the events of the differences found so far by its rules."""
+
+    command: str
+
+
 def declared_router(board: Board, version: str, kafka: KafkaLinks) -> APIRouter:
     """The routes of settings and comparison files; `version` is that of the service."""
     router, one = APIRouter(), comparison_router()
@@ -66,13 +75,39 @@ def declared_router(board: Board, version: str, kafka: KafkaLinks) -> APIRouter:
         text = LOGIN.sub("…", file_of(board, name).text)
         return rendered(text.encode(), YAML).answer(request)
 
+    @one.get(
+        "/groups/{identifier}/drafts",
+        summary="Changes of the comparison file that would hide a group of differences",
+        response_model=Listing[TriedDraft],
+    )
+    async def list_drafts(name: str, identifier: str, request: Request) -> Response:
+        file, groups = file_of(board, name), board.view(name).status.groups
+        group = next((one for one in groups if one.id == identifier), None)
+        if group is None:
+            known = ", ".join(one.id for one in groups) or "none yet"
+            raise HTTPException(404, f"Comparison {name!r} has no group {identifier!r}; available: {known}.")
+        drafting = Drafting(file.spec, groups, board.expected(name).shards, utc_now().date())
+        command = replay_command(name, kafka.brokers)
+        tried = [TriedDraft(command=command, **dict(draft)) for draft in drafting.drafts(group)]
+        return of_model(Listing[TriedDraft](items=tried)).answer(request)
+
     router.include_router(one)
     return router
 
 
+def replay_command(name: str, brokers: str) -> str:
+    """The command that tries a changed file on the differences found; without brokers, on values as shown.
+
+    >>> replay_command("ads", "kafka-1:9092")
+    'twinstream replay --spec changed.yaml --name ads --brokers kafka-1:9092'
+    """
+    words = ["twinstream", "replay", "--spec", "changed.yaml", "--name", name]
+    return shlex.join([*words, *(["--brokers", brokers] if brokers else [])])
+
+
 def file_of(board: Board, name: str) -> ComparisonFile:
     """The file of a comparison."""
-    file = board.file(name)
+    file = board.expected(name).file
     if file is None:
         raise HTTPException(404, f"Comparison {name!r} was not read from a file.")
     return file

@@ -29,7 +29,6 @@ from twinstream.api.state.expectation import Expectation
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
 from twinstream.api.stream.sse_events import event_of, phase_event, sample_event, status_event, verdict_event
 from twinstream.api.stream.timeline import Phase, log_phase
-from twinstream.spec.load import ComparisonFile
 from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
@@ -171,9 +170,9 @@ class Board:
         """The present view of one comparison. Raises UnknownComparisonError."""
         return self._entry(name).view(self._monotonic())
 
-    def file(self, name: str) -> ComparisonFile | None:
-        """The comparison file, None where none is known. Raises UnknownComparisonError."""
-        return self._entry(name).expected.file
+    def expected(self, name: str) -> Expectation:
+        """What the file of a comparison declares. Raises UnknownComparisonError."""
+        return self._entry(name).expected
 
     def pace(self, name: str) -> float:
         """The recent pace of matching, in pairs a second. Raises UnknownComparisonError."""
