@@ -91,7 +91,7 @@ def _fields(group: Group) -> str:
 def _common(group: Group, whole: Whole) -> Iterator[str]:
     told = _in_common(group, whole)
     if told:
-        yield f"all with {_listed([f'`{one.field}` {one.value}' for one in told[:FIELDS_NAMED]])}"
+        yield f"all with {listed_text([f'`{one.field}` {one.value}' for one in told[:FIELDS_NAMED]])}"
 
 
 def _in_common(group: Group, whole: Whole) -> list[Member]:
