@@ -72,9 +72,13 @@ def begun_at(spec: Spec, start: Start) -> Spec:
 
 
 def with_members(spec: Spec, **members: Any) -> Spec:
-    """The same comparison with other members, not checked against the laws. Raises ValidationError."""
+    """The same comparison with other members, not checked against the laws. Raises ValidationError.
+
+    It keeps its name, be it one that no file can have (`trial`).
+    """
     declared = {name: getattr(spec, name) for name in Spec.model_fields}
-    return Spec.model_validate({**declared, **members})
+    changed = Spec.model_validate({**declared, "name": "unnamed", **members})
+    return changed.model_copy(update={"name": spec.name})
 
 
 def members_of(spec: Spec) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from twinstream.offline.check import check
 from twinstream.ports import Line
 from twinstream.spec.file.source import dump, read_source
 from twinstream.spec.load import loads
+from twinstream.spec.trial import as_trial
 from twinstream.status.groups import Group, Pattern
 
 FILE = """
@@ -222,6 +223,11 @@ def test_nothing_is_tolerated_for_what_is_not_rounded_in_all_differences(pattern
 def test_a_field_of_order_identity_or_kind_is_not_ignored(field: str) -> None:
     text = f"{FILE}kinds: {{event: {{where: {{type: ride}}}}}}\n"
     assert [draft.change for draft in offered(text, group(fields=[field]))] == ["known_difference"]
+
+
+def test_a_trial_has_drafts_like_any_comparison() -> None:
+    drafting = Drafting(as_trial(loads(FILE)), [group()], 1, TODAY)
+    assert [draft.change for draft in drafting.drafts(group())] == ["ignore", "known_difference"]
 
 
 def test_several_matchers_allow_no_known_difference() -> None:

@@ -7,7 +7,8 @@ import pytest
 from twinstream.cli.commands.serve import with_trials
 from twinstream.errors import SettingsError
 from twinstream.spec.file.model import Spec
-from twinstream.spec.load import ComparisonFile, digest, loads
+from twinstream.spec.file.start import Start
+from twinstream.spec.load import ComparisonFile, begun_at, digest, loads
 from twinstream.spec.trial import as_trial, changes, refusal, tried_beside
 
 LIVE = """
@@ -55,6 +56,11 @@ def test_the_changes_are_keys_of_the_file_in_its_order() -> None:
     )
     assert changes(file(), swapped) == ("kinds",)
     assert changes(file(), as_trial(file(more=START))) == ()
+
+
+def test_a_trial_may_begin_elsewhere_like_any_comparison() -> None:
+    begun = begun_at(as_trial(file()), Start(at="offsets", reference={0: 3}, candidate={0: 4}))
+    assert (begun.name, begun.start.at) == ("orders~trial", "offsets")
 
 
 NAMELESS = (
