@@ -435,8 +435,8 @@ class Oracle:
         """What is counted otherwise than records that are left out explain: none of them, all others once.
 
         Of a batch that one of several matchers leaves out the others count what is theirs. Where a topic was
-        created anew, the offsets tell how many are left out at most. Where a limit may be reached, a side waits
-        for the partners that are left out of the other.
+        created anew, the offsets tell how many are left out at most. Where a limit may be reached, a side
+        waits for the partners that are left out of the other.
         """
         others = [hole.reason for hole in status.holes if _fell_over(hole) is None]
         unknown = others or self.losses or self._broker.is_gone or given.limited
