@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from twinstream.explain.checks import check_lines
-from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import LOOKED_AT
 from twinstream.explain.exclusions import Exclusion
+from twinstream.explain.reason import found_text
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status.common import Accounts
 from twinstream.status.comparison import KindCoverage

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from twinstream.explain.checks import check_lines
-from twinstream.explain.counts import kinds_text
 from twinstream.explain.picture import UNICODE, Strokes, diagram, printable, value_text
+from twinstream.explain.reason import kinds_text
 from twinstream.status.comparison import CheckStatus
 
 SHOWN = 5

@@ -16,10 +16,9 @@ from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import FORM, ROUTE, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
-from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
-from twinstream.explain.reason import undiverged
+from twinstream.explain.reason import found_text, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.wording import with_sentences
 from twinstream.intake.clock_skew import SeenAt

@@ -18,6 +18,7 @@ from tests.support.tools import run
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.status.comparison import CheckedSide, CheckStatus
+from twinstream.status.groups import Group
 
 GRAFANA = FILE.parents[1]
 RULES = FILE.parents[2] / "prometheus" / "rules"
@@ -28,7 +29,8 @@ def names_of_metrics() -> set[str]:
     """The names of all samples that the service exposes, and of what is recorded from them."""
     board, registry = Clocks().board(), CollectorRegistry()
     check = CheckStatus(id="a", property="once", text="", gate="fail", candidate=CheckedSide(state="holds"))
-    board.accept(status(explained_by_rule={"PRICE-17": 1}, checks=[check]))
+    groups = [Group(kind="missing", count=1)]
+    board.accept(status(explained_by_rule={"PRICE-17": 1}, checks=[check], groups=groups))
     for collector in (MatcherCollector(board.views), StatusCollector(board.views)):
         registry.register(collector)
     measure_process(registry)

@@ -25,9 +25,8 @@ from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.final import keeping_final, merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
-from twinstream.explain.counts import found_text
 from twinstream.explain.coverage import coverage_of
-from twinstream.explain.reason import undiverged
+from twinstream.explain.reason import found_text, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
-from twinstream.explain.counts import sure_text
+from twinstream.explain.reason import sure_text
 from twinstream.explain.text import checks_lines, explained_text, group_lines, untested_text
 
 HEADINGS = (
