@@ -71,6 +71,8 @@ def test_every_query_of_the_dashboard_has_an_answer_a_difference_fires_its_alert
     diverged = f'twinstream_divergences_total{{comparison="{name}"}} > 0'
     eventually(lambda: scraped(server, diverged), seconds=60, what="the difference is counted and scraped")
     eventually(lambda: "TwinstreamDiverged" in server.firing(), what="the alert on a difference fires")
+    (fired,) = (alert for rule in server.rules() for alert in rule.get("alerts", ()))
+    assert fired["annotations"]["description"].startswith("DIVERGED: 1 missing. A difference is proven")
     exposed = WEB.get(f"{service.address}/metrics").text
     assert run(prerequisites.PROMTOOL, "check", "metrics", text=exposed) == ""
     for query in queries():
