@@ -85,29 +85,30 @@ class Reports:
 
         Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted, and grouped.
         """
-        found = list(closed)
+        found, seen = list(closed), self._clock.now()
         for divergence in found[:READ_AT_ONCE]:
-            self._group(divergence, self._explainer.outline)
+            self._group(divergence, self._explainer.outline, seen)
         for divergence in found[READ_AT_ONCE:]:
-            self._group(divergence, self._explainer.outline_unread)
+            self._group(divergence, self._explainer.outline_unread, seen)
         kept = [divergence for divergence in found if divergence.number < self._kept]
         for divergence in self._each(kept):
             self._close(divergence)
         self._taint(set(tainted))
 
-    def _group(self, divergence: Divergence, outline: Callable[[Divergence], Difference]) -> None:
-        """Count a divergence in its group; one found again under another kind leaves its first group."""
+    def _group(
+        self, divergence: Divergence, outline: Callable[[Divergence], Difference], seen: datetime
+    ) -> None:
+        """Count a divergence in its group, and by its time: that of its report, or when it is `seen` here.
+
+        One found again under another kind leaves its first group, and keeps its time.
+        """
         now = outline(divergence)
         if divergence.number >= self._groups.total:
             self._groups.add(now)
-            self._found.add(self._found_at(divergence.number, now))
+            self._found.add(self._first_seen_of(now.id()) if divergence.number < self._kept else seen)
         elif divergence.finding.kind != divergence.first.kind:
             first = outline(divergence._replace(finding=divergence.first))
             self._groups.move(divergence.number, first, now)
-
-    def _found_at(self, number: int, difference: Difference) -> datetime:
-        """When a new difference was found: the time of its report, if it has one."""
-        return self._first_seen_of(difference.id()) if number < self._kept else self._clock.now()
 
     def add_explained(self, covered: Iterable[Covered]) -> None:
         """Add examples of differences that known differences have explained, as long as there is room."""
