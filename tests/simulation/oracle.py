@@ -18,7 +18,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import APART_SECONDS
-from twinstream.matcher.shard_resets import FOLLOWS
+from twinstream.matcher.shard_resets import AWAITS_REST, FOLLOWS
 from twinstream.ports import Positions
 from twinstream.processes.standby import RELAYED
 from twinstream.status.common import Sides
@@ -305,7 +305,7 @@ class Oracle:
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
             return self._unjustified(view.status, given, calm) or self._miscounted(view.status, given, calm)
-        if self._cannot_join(view.status):
+        if self._cannot_join(view.status) or _never_rests(view.status, given):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
@@ -494,6 +494,11 @@ def waits(status: ComparisonStatus) -> bool:
     """Whether it has not started to compare, and says so. A side is stalled also where it has."""
     reasons = [reason for reason in status.health.reasons if " is stalled: " not in reason]
     return status.verdict == "PENDING" and bool(reasons)
+
+
+def _never_rests(status: ComparisonStatus, given: Input) -> bool:
+    """Whether a shard awaits a moment that does not come, since the outputs differ: it says so."""
+    return bool(given.faults) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
 
 
 def _names_its_place(hole: Hole, status: ComparisonStatus) -> bool:
