@@ -428,7 +428,18 @@ class EpochsIndex(Index):
             self._queued.clear()
             self._ahead = None
             for event in rest:
-                self.restore(side, event, route_at(event, self._depth), event[3])
+                self._wait_again(side, event, route_at(event, self._depth))
+
+    def _wait_again(self, side: Side, event: Event, route: Any) -> None:
+        """Put an event of the side ahead where it belongs without a barrier that was dropped before it.
+
+        In the open epoch the other side holds nothing, so it waits, or goes to the scope of its part.
+        """
+        if route is BARRIER:
+            self.restore(side, event, route, event[3])
+        else:
+            partner = self._epoch_of(side).take(side, event, route)
+            assert partner is None, "the side behind holds nothing that could match"
 
 
 @cache

@@ -106,6 +106,24 @@ def test_what_is_proven_missing_takes_nothing_with_it_that_waits_behind_a_barrie
     assert [driver.held(side) for side in Side] == [[], []]
 
 
+def test_what_waits_behind_a_barrier_that_is_proven_missing_goes_where_its_key_is_set_aside() -> None:
+    order = "{barrier: day, inner: {per_key: [k]}}"
+    driver = Driver(spec(order, KINDS + "overdue: {after: 60s, proves: true}"))
+    driver.feed(LEFT, [ride(1, key=7)])
+    driver.feed(RIGHT, [ride(2, key=7)])
+    rides, times = [ride(number, key=8) for number in range(71)], [second * 1000 for second in range(71)]
+    driver.feed(LEFT, [*rides, day(1), ride(3, key=7)], [*times, 0, 71_000])
+    driver.feed(RIGHT, rides, times)
+    driver.comparison.survey((True, True))
+    assert driver.kinds() == ["missing"]
+    (scope,) = driver.comparison.scopes
+    assert [len(piece) for piece in scope.pieces] == [2, 1]
+    driver.feed(RIGHT, [ride(3, key=7)], [72_000])
+    driver.end()
+    assert sorted(driver.kinds()) == ["extra", "missing", "missing"]
+    assert driver.comparison.matched == 72
+
+
 def met_again_behind_a_barrier(*others: tuple[Side, bytes]) -> Driver:
     """In one key the sides have met again, but the left is past the epoch and the right has one more."""
     driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
