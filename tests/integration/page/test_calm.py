@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from loadtest.memory import ManualClock
 from tests.support.browser import watched
-from tests.support.server import Served
+from tests.support.server import Served, served
 from tests.support.statuses import divergence, later, partition, status
-from tests.support.webpage import part
+from tests.support.webpage import at, part
+from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 
 pytestmark = pytest.mark.requires_chromium
@@ -70,3 +75,50 @@ def test_numbers_that_grow_move_nothing(service: Served, page: Page) -> None:
         expect(part(page, "candidate-note")).to_contain_text("unmatched")
     expect(part(page, "matched")).to_have_text("4.12 G")
     assert page.evaluate("shifts") == []
+
+
+CUT = """() => [...document.querySelectorAll(".stretches span")].filter((stretch) => {
+  const word = stretch.firstElementChild.getBoundingClientRect();
+  const { right, bottom } = stretch.getBoundingClientRect();
+  return word.top < bottom - 1 && word.right > right + 1;
+}).map((stretch) => stretch.title)"""
+
+
+def test_a_state_that_lasted_too_shortly_for_its_word_has_none_and_no_word_is_cut(browser: Browser) -> None:
+    clocks = ManualClock(time.time() - 118)
+    board = Board(stale_after_seconds=600, monotonic=clocks.monotonic, now=clocks.now)
+    with served(board) as service, watched(browser) as watch:
+        for seconds, verdict in ((5, "PENDING"), (9, "INCONCLUSIVE"), (14, "PENDING"), (90, "EQUIVALENT")):
+            service.publish(status(at=clocks.now(), verdict=verdict))
+            clocks.advance(seconds)
+            service.publish(status(at=clocks.now(), verdict=verdict))
+        watch.page.goto(at(service))
+        first = watch.page.locator(".lane").first
+        expect(first.locator(".stretches span")).to_have_count(4)
+        for width in (320, 390, 700, 1280, 2000):
+            watch.page.set_viewport_size({"width": width, "height": 800})
+            assert watch.page.evaluate(CUT) == [], width
+        titles = first.locator(".stretches span").evaluate_all("all => all.map((one) => one.title)")
+        assert titles == ["PENDING", "INCONCLUSIVE", "PENDING", "EQUIVALENT"]
+        assert watch.errors == []
+
+
+def test_a_chart_stands_still_while_it_is_pointed_at_and_goes_on_afterwards(
+    service: Served, page: Page
+) -> None:
+    matched = page.locator("#unmatched").get_by_role("img")
+    service.publish(status(at=later(1), unmatched=Sides[int](reference=40, candidate=4)))
+    expect(matched).to_have_accessible_name(re.compile("now reference 40, "))
+    expect(page.locator("#timeline .stretches span").first).to_be_visible()
+    page.locator("#rate .u-over").hover()
+    expect(part(page, "moment").first).to_contain_text(re.compile(r"UTC, paused$"))
+    before = page.locator("#unmatched canvas").evaluate("canvas => canvas.toDataURL()")
+    for second in range(2, 6):
+        service.publish(status(at=later(second), unmatched=Sides[int](reference=900, candidate=4)))
+        expect(part(page, "reference-note")).to_contain_text("900 unmatched")
+    page.wait_for_timeout(600)  # It draws every 0.4 s.
+    assert page.locator("#unmatched canvas").evaluate("canvas => canvas.toDataURL()") == before
+    expect(matched).to_have_accessible_name(re.compile("now reference 40, "))
+    page.mouse.move(2, 2)
+    expect(matched).to_have_accessible_name(re.compile("now reference 900, "))
+    expect(part(page, "moment").first).to_have_text("")

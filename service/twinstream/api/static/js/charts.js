@@ -1,5 +1,6 @@
 // The charts, drawn by uPlot (a global of its script). Lines are told apart by colour and by dash; a pointer over
-// one chart shows the same moment in all of them, and the numbers of it above each.
+// one chart shows the same moment in all of them, and the numbers of it above each. Meanwhile all stand still: what
+// comes is drawn when the pointer has left.
 
 import { serviceNow } from "./api.js";
 import { setAttribute, setText, slot } from "./dom.js";
@@ -9,6 +10,11 @@ const GAP_SECONDS = 5; // a longer silence is a gap in the line, not a slope
 const LEAST_SPAN_SECONDS = 120;
 const HEIGHT = 168;
 const DASHES = [[], [5, 4], [1, 4]];
+
+const NOWHERE = { left: -10, top: -10 };
+
+/** Whether the pointer is over one of the charts. */
+const isPointed = () => document.querySelector(".chart:hover") !== null;
 
 const sides = (read) => [
   { label: "reference", colour: "--reference", read: (sample) => read(sample).reference },
@@ -32,20 +38,22 @@ export const chartsIn = (root) => [
 /** One chart inside a panel, with a legend that shows the numbers of now, or of the moment pointed at. */
 class Chart {
   constructor(panel, series, format, scale = "linear") {
-    Object.assign(this, { panel, series, format, scale, plot: null, key: "", samples: [] });
+    Object.assign(this, { panel, series, format, scale, plot: null, name: null, key: "", samples: [] });
     this.root = panel.querySelector(".chart");
     this.title = panel.querySelector("h2").textContent;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.root);
   }
 
-  show(samples) {
-    const key = `${samples.length} ${samples.at(0)?.at} ${samples.at(-1)?.at}`;
+  show({ name, samples }) {
+    if (name === this.name && isPointed()) return;
+    const key = `${name} ${samples.length} ${samples.at(0)?.at} ${samples.at(-1)?.at}`;
     if (key === this.key && this.plot) return;
-    Object.assign(this, { key, samples, data: columns(samples, this.series) });
+    Object.assign(this, { name, key, samples, data: columns(samples, this.series) });
     if (this.plot) this.plot.setData(this.data);
     else this.rebuild();
     setAttribute(this.root, "aria-label", this.summary());
+    if (!isPointed()) this.plot.setCursor(NOWHERE); // a chart that vanished under the pointer was not left by it
     this.tell(this.plot.cursor.idx);
   }
 
@@ -64,7 +72,7 @@ class Chart {
     const pointed = typeof index === "number";
     const at = pointed ? index : this.data[0].length - 1;
     const time = this.data[0][at];
-    setText(slot(this.panel, "moment"), pointed && time ? clock(time * 1000, serviceNow()) : "");
+    setText(slot(this.panel, "moment"), pointed && time ? `${clock(time * 1000, serviceNow())}, paused` : "");
     this.series.forEach(({ label }, number) =>
       setText(slot(this.panel, label), this.format(this.data[number + 1][at] ?? null)),
     );

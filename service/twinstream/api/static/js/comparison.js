@@ -26,7 +26,7 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
   showTimeline(part("timeline"), comparison, now);
   charts ??= chartsIn(root);
-  charts.forEach((chart) => chart.show(comparison.samples));
+  charts.forEach((chart) => chart.show(comparison));
   showWaiting(part("waiting"), comparison, now);
   showUnchecked(part("unchecked"), comparison, now);
   showKnown(part("known"), comparison);

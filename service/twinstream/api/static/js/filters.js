@@ -22,9 +22,6 @@ export function wanted(report, filters, provisional = null) {
 /** A member of a scope as a filter asks for it. */
 export const scopePair = (field, value) => `${field}=${asked(value)}`;
 
-/** The filters of the divergences among those of the page. */
-export const ofDivergences = ({ q: _q, verdict: _verdict, ...filters }) => filters;
-
 const is = (given, found) => given === undefined || (given === "true") === found;
 
 function inScope(pair, scope) {

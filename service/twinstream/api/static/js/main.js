@@ -13,8 +13,9 @@ import { offerReset } from "./reset.js";
 import { changed, href, parse } from "./route.js";
 import { showSession } from "./session.js";
 import { Store } from "./store.js";
+import { tabTitle } from "./title.js";
 import { showTrail } from "./trail.js";
-import { glyph, standing } from "./verdict.js";
+import { standing } from "./verdict.js";
 
 const $ = (id) => document.getElementById(id);
 const LOOK_MILLISECONDS = 5000;
@@ -24,6 +25,7 @@ const painter = new Painter(show);
 const store = new Store(() => painter.soon());
 const scrolled = new Map(); // where a person was on each part of the page
 let route = parse(location.hash);
+let overview = href({}); // as it was last looked at: the way back leads there
 let connected = false;
 let lostSince = null; // by the service's clock
 let announced = "";
@@ -49,8 +51,10 @@ follow("v1/events", {
 addEventListener("hashchange", () => {
   const before = route;
   scrolled.set(href(before), scrollY);
+  if (!before.name) overview = href(before);
   route = parse(location.hash);
   search.value = route.filters.q ?? "";
+  if (route.name !== before.name) emptyForm();
   store.open(route);
   painter.now();
   if (route.name !== before.name || route.id !== before.id) arrive();
@@ -74,7 +78,7 @@ function show() {
   const comparison = route.name ? store.comparisons.get(route.name) : null;
   const known = Boolean(comparison?.known);
   showConnection(context.now);
-  showTrail($("trail"), route, store.report(route));
+  showTrail($("trail"), route, store.report(route), overview);
   Object.entries(VIEWS).forEach(([name, root]) => {
     root.hidden = name !== view() || (name === "comparison" && !known);
   });
@@ -83,7 +87,8 @@ function show() {
   if (view() === "overview") showOverview(VIEWS.overview, store.known, context);
   if (view() === "comparison" && known) showComparison(VIEWS.comparison, comparison, context);
   if (view() === "divergence") showDivergence(VIEWS.divergence, { ...context, ...store.found(route), comparison });
-  announce(known ? comparison : null);
+  showTitle(known ? comparison : null, store.report(route));
+  if (known) announce(comparison);
 }
 
 function showConnection(now) {
@@ -98,29 +103,26 @@ function showConnection(now) {
   );
 }
 
-/** The title of the tab, which is read where the page is not seen; a new verdict is said aloud. */
-function announce(comparison) {
-  const title = comparison ? standingOf(comparison) : overall();
+function showTitle(comparison, report) {
+  const title = tabTitle(route, { comparison, report, known: store.known, lostSince });
   if (document.title !== title) document.title = title;
-  if (announced !== title && comparison)
-    setText($("announce"), `${comparison.name}: ${standing(comparison, lostSince).word}. ${comparison.status.reason}`);
-  announced = title;
 }
 
-function standingOf(comparison) {
+/** A new verdict is said aloud. */
+function announce(comparison) {
   const { word } = standing(comparison, lostSince);
-  return `${glyph(word)} ${word} · ${comparison.name}`;
-}
-
-function overall() {
-  const judged = store.known.filter(({ status }) => !status.trial_of);
-  const words = judged.map((comparison) => standing(comparison, lostSince).word);
-  const worst = ["DIVERGED", "INCONCLUSIVE", "NOT LIVE"].find((word) => words.includes(word));
-  if (!worst) return "Twinstream";
-  return `${glyph(worst)} ${words.filter((word) => word === worst).length} ${worst} · Twinstream`;
+  const told = `${comparison.name}: ${word}.`;
+  if (announced !== told) setText($("announce"), `${told} ${comparison.status.reason}`);
+  announced = told;
 }
 
 // -- what a person does -------------------------------------------------------------------------------------
+
+/** A link to a part of the document, which the address has no room for: it says where the page is. */
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  $("content").focus();
+});
 
 /** The place where a button stands is known to the document; what it asks for, to the store. */
 for (const name of ["settled", "open"]) {
@@ -134,6 +136,13 @@ slot($("divergences"), "form").addEventListener("submit", (event) => {
   location.hash = href({ ...route, filters: asked(event.target, route.filters) });
   event.target.reset();
 });
+
+/** What was written for one comparison is not meant for the next. */
+function emptyForm() {
+  const form = slot($("divergences"), "form");
+  form.reset();
+  form.closest("details").open = false;
+}
 
 search.addEventListener("input", () => {
   const filters = changed(route.filters, { q: search.value });

@@ -4,9 +4,12 @@
 //   #/                                    all comparisons            ?verdict=DIVERGED&q=ads
 //   #/ads-views                           one comparison             ?kind=missing&scope=ad_id%3D17&late=false
 //   #/ads-views/5f0c2e1a9b7d4433          one divergence, with the filters of the list it was found in
+//
+// A view has its own filters; those of another are dropped.
 
 const MANY = ["scope", "field"]; // may stand there more than once
-const ONE = ["kind", "from", "to", "explained", "late", "tainted", "q", "verdict"];
+const OF_COMPARISONS = ["q", "verdict"];
+const OF_DIVERGENCES = [...MANY, "kind", "from", "to", "explained", "late", "tainted"];
 
 /** The route that a fragment names: `{ name, id, filters }`, both null in the overview. */
 export function parse(fragment) {
@@ -14,7 +17,8 @@ export function parse(fragment) {
   const at = text.indexOf("?");
   const path = at < 0 ? text : text.slice(0, at);
   const [name = null, id = null] = path.split("/").filter(Boolean).map(decoded);
-  return { name, id, filters: filtersOf(new URLSearchParams(at < 0 ? "" : text.slice(at + 1))) };
+  const params = new URLSearchParams(at < 0 ? "" : text.slice(at + 1));
+  return { name, id, filters: filtersOf(params, name ? OF_DIVERGENCES : OF_COMPARISONS) };
 }
 
 /** The fragment of a route. */
@@ -51,11 +55,9 @@ export const pairs = (filters) =>
     Array.isArray(value) ? value.map((one) => [name, one]) : [[name, value]],
   );
 
-function filtersOf(params) {
-  const found = {};
-  for (const name of MANY) if (params.has(name)) found[name] = params.getAll(name);
-  for (const name of ONE) if (params.get(name)) found[name] = params.get(name);
-  return found;
+function filtersOf(params, names) {
+  const given = names.map((name) => [name, params.getAll(name).filter(Boolean)]).filter(([, values]) => values.length);
+  return Object.fromEntries(given.map(([name, values]) => [name, MANY.includes(name) ? values : values[0]]));
 }
 
 function decoded(part) {

@@ -2,7 +2,6 @@
 // and only of what is shown. Nothing here touches the document.
 
 import { comparisonPath, get, parseExactly } from "./api.js";
-import { ofDivergences } from "./filters.js";
 import { PAGE_SIZE } from "./listing.js";
 import { Comparison } from "./model.js";
 import { asQuery } from "./route.js";
@@ -90,9 +89,8 @@ export class Store {
     const comparison = this.comparisons.get(name);
     if (!comparison && this.asked && this.single) this.single.gone = `There is no comparison ${name}.`;
     if (!comparison) return undefined;
-    const wanted = ofDivergences(filters);
-    const same = asQuery(comparison.filters) === asQuery(wanted);
-    if (!same) comparison.list(wanted);
+    const same = asQuery(comparison.filters) === asQuery(filters);
+    if (!same) comparison.list(filters);
     if (same && comparison.detailed) return id && this.fetchSingle();
     const jobs = [this.fetchListing(comparison, comparison.settled), this.fetchListing(comparison, comparison.open)];
     if (!comparison.detailed) jobs.push(this.fetchPast(comparison));

@@ -4,9 +4,10 @@ import { el, render } from "./dom.js";
 import { href } from "./route.js";
 import { title } from "./words.js";
 
-export function showTrail(root, { name, id, filters }, report) {
+/** `overview` is the address of all comparisons as they were last looked at. */
+export function showTrail(root, { name, id, filters }, report, overview) {
   const steps = [
-    ["Comparisons", href({})],
+    ["Comparisons", overview],
     name && [name, href({ name, filters: id ? filters : {} })],
     id && [report ? title(report) : "divergence", href({ name, id, filters })],
   ].filter(Boolean);
