@@ -296,7 +296,7 @@ def test_a_comparison_that_is_not_there_is_said_to_be_missing_until_it_comes(
     service: Served, page: Page
 ) -> None:
     page.goto(at(service, "windows-canary"))
-    expect(page.get_by_text("There is no such comparison.")).to_be_visible()
+    expect(page.get_by_text("No comparison “windows-canary”.")).to_be_visible()
     service.publish(status("windows-canary", at=now() - timedelta(seconds=1)))
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
 

@@ -1,4 +1,4 @@
-"""The frame of the page: where a person is, what the tab says, and that nothing of one view gets into another."""
+"""The frame of the page: where a person is, what the tab says, and that the views keep apart."""
 
 from __future__ import annotations
 

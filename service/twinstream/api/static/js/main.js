@@ -4,10 +4,10 @@ import { get, serviceNow } from "./api.js";
 import { showComparison } from "./comparison.js";
 import { showDivergence } from "./divergence.js";
 import { asked } from "./divergences.js";
-import { setAttribute, setText, slot } from "./dom.js";
+import { el, setAttribute, setText, slot } from "./dom.js";
 import { follow } from "./feed.js";
 import { clock } from "./format.js";
-import { showOverview } from "./overview.js";
+import { orders, showOverview } from "./overview.js";
 import { Painter } from "./painter.js";
 import { offerReset } from "./reset.js";
 import { changed, href, parse } from "./route.js";
@@ -20,7 +20,7 @@ import { standing } from "./verdict.js";
 const $ = (id) => document.getElementById(id);
 const LOOK_MILLISECONDS = 5000;
 const VIEWS = { overview: $("overview"), comparison: $("comparison"), divergence: $("divergence") };
-const search = slot(VIEWS.overview, "q");
+const [search, sort] = ["q", "sort"].map((name) => slot(VIEWS.overview, name));
 const painter = new Painter(show);
 const store = new Store(() => painter.soon());
 const scrolled = new Map(); // where a person was on each part of the page
@@ -53,7 +53,7 @@ addEventListener("hashchange", () => {
   scrolled.set(href(before), scrollY);
   if (!before.name) overview = href(before);
   route = parse(location.hash);
-  search.value = route.filters.q ?? "";
+  fillTools();
   if (route.name !== before.name) emptyForm();
   store.open(route);
   painter.now();
@@ -74,7 +74,7 @@ function view() {
 // -- what it shows ------------------------------------------------------------------------------------------
 
 function show() {
-  const context = { route, now: serviceNow(), lostSince, connected, asked: store.asked };
+  const context = { route, now: serviceNow(), lostSince };
   const comparison = route.name ? store.comparisons.get(route.name) : null;
   const known = Boolean(comparison?.known);
   showConnection(context.now);
@@ -83,8 +83,10 @@ function show() {
     root.hidden = name !== view() || (name === "comparison" && !known);
   });
   $("unknown").hidden = !(view() === "comparison" && !known && store.asked);
+  setText(slot($("unknown"), "unknown"), route.name ?? "");
   document.body.classList.toggle("not-live", Boolean(lostSince) || Boolean(comparison?.gate?.stale));
-  if (view() === "overview") showOverview(VIEWS.overview, store.known, context);
+  if (view() === "overview")
+    showOverview(VIEWS.overview, store.known, { ...context, many: store.many, known: store.asked || connected });
   if (view() === "comparison" && known) showComparison(VIEWS.comparison, comparison, context);
   if (view() === "divergence") showDivergence(VIEWS.divergence, { ...context, ...store.found(route), comparison });
   showTitle(known ? comparison : null, store.report(route));
@@ -97,10 +99,7 @@ function showConnection(now) {
   setText(slot($("connection"), "text"), state === "lost" ? "connection lost" : state);
   $("banner").hidden = !lostSince;
   if (!lostSince) return;
-  setText(
-    $("banner"),
-    `Connection lost at ${clock(lostSince, now)}. All below is from before; trying again.`,
-  );
+  setText($("banner"), `Connection lost at ${clock(lostSince, now)}. Showing old data; reconnecting …`);
 }
 
 function showTitle(comparison, report) {
@@ -144,13 +143,22 @@ function emptyForm() {
   form.closest("details").open = false;
 }
 
-search.addEventListener("input", () => {
-  const filters = changed(route.filters, { q: search.value });
-  history.replaceState(null, "", href({ filters })); // a letter is no step back
+/** What is looked for among all comparisons; a letter, or another order, is no step back. */
+function choose(changes) {
+  history.replaceState(null, "", href({ filters: changed(route.filters, changes) }));
   route = parse(location.hash);
   painter.now();
-});
-search.value = route.filters.q ?? "";
+}
+
+function fillTools() {
+  search.value = route.filters.q ?? "";
+  sort.value = route.filters.sort ?? "";
+}
+
+sort.append(...orders.map(([value, text]) => el("option", { value }, text)));
+sort.addEventListener("change", () => choose({ sort: sort.value }));
+search.addEventListener("input", () => choose({ q: search.value }));
+fillTools();
 
 showSession($("session")).then((me) => {
   const current = () => store.comparisons.get(route.name);

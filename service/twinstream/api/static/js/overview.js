@@ -1,45 +1,83 @@
-// All comparisons, the worst first: how each stands, what it does now, and the newest that differs in it.
+// All comparisons: how each stands, what it does now, and the newest that differs in it. What is searched for, the
+// verdict and the order stand in the address. Many are rows of a table rather than cards.
+//
+// The order stays while a pointer or the focus is in the list: nothing moves away from under it. Else it is taken anew
+// every few seconds, and at once when another is asked for.
 
+import { serviceNow } from "./api.js";
 import { el, fill, render, setAttribute, setText, slot } from "./dom.js";
-import { clock, counted, duration, rate, secondsSince, short, span } from "./format.js";
+import { clock, count, counted, duration, rate, secondsSince, short, span } from "./format.js";
 import { href } from "./route.js";
-import { scopeText, title } from "./words.js";
+import { about } from "./title.js";
 import { glyph, standing } from "./verdict.js";
+import { title } from "./words.js";
 
 const WORST_FIRST = ["DIVERGED", "INCONCLUSIVE", "NOT LIVE", "PENDING", "EQUIVALENT"];
 const SEARCH_FROM = 6; // comparisons: fewer are seen at a glance
+const REORDER_MILLISECONDS = 3000;
+const FIGURES = [
+  ["gate", "Gate"],
+  ["divergences", "Divergences"],
+  ["unmatched", "Unmatched"],
+  ["lag", "Lag"],
+  ["reference", "Reference, events/s"],
+  ["candidate", "Candidate, events/s"],
+  ["wait", "Time to match, p99"],
+];
+const COLUMNS = ["Comparison", "Verdict", "", "Topics", ...FIGURES.map(([, text]) => text)];
 
-export function showOverview(root, comparisons, { route, now, lostSince, connected, asked }) {
+const { compare: byName } = new Intl.Collator("en", { numeric: true });
+const most = (read) => (one, other) => read(other) - read(one);
+const ORDERS = {
+  worst: ["Worst first", (one, other) => WORST_FIRST.indexOf(one.word) - WORST_FIRST.indexOf(other.word)],
+  name: ["Name", () => 0],
+  newest: ["Newest change", most(({ comparison }) => Date.parse(comparison.status.since))],
+  unmatched: ["Most unmatched", most(({ comparison }) => unmatched(comparison.status))],
+  lag: ["Longest lag", most(({ comparison }) => lag(comparison.samples.at(-1)) ?? -1)],
+};
+const DEFAULT = "worst";
+
+/** The orders for a choice: `[key, text]`; the key of the first is not in the address. */
+export const orders = Object.entries(ORDERS).map(([key, [text]]) => [key === DEFAULT ? "" : key, text]);
+
+/** `many`: as rows, where there are too many for cards. */
+export function showOverview(root, comparisons, { route, now, lostSince, known, many }) {
   const entries = comparisons.map((comparison) => ({ comparison, ...standing(comparison, lostSince) }));
-  entries.sort(
-    (one, other) =>
-      isTrial(one) - isTrial(other) ||
-      WORST_FIRST.indexOf(one.word) - WORST_FIRST.indexOf(other.word) ||
-      one.comparison.name.localeCompare(other.comparison.name),
-  );
-  const { verdict, q } = route.filters;
-  const shown = entries.filter(({ word, comparison }) => fits(word, comparison, verdict, q));
+  const { verdict, q, sort } = route.filters;
+  const shown = entries.filter(fitting(verdict, q)).sort(inOrder(sort));
+  setText(slot(root, "count"), shown.length < entries.length ? `${shown.length} of ${entries.length}` : count(entries.length));
   showChoice(root, entries, route);
-  slot(root, "search").hidden = entries.length < SEARCH_FROM && !q;
-  showCards(slot(root, "comparisons"), shown, { now, lostSince });
-  setText(slot(root, "nothing"), nothing(entries, shown, asked || connected));
+  slot(root, "tools").hidden = entries.length < SEARCH_FROM && !q && !sort;
+  render(slot(root, "columns"), COLUMNS, () => COLUMNS.map((text) => el("span", {}, text)));
+  slot(root, "columns").hidden = !many || !shown.length;
+  slot(root, "comparisons").classList.toggle("dense", many);
+  showCards(slot(root, "comparisons"), shown, { now, lostSince, many, asked: JSON.stringify(route.filters) });
+  const text = nothing(entries, shown, known);
+  render(slot(root, "nothing"), text, () => [text, entries.length > 0 && text && el("a", { href: href({}) }, " Clear")]);
 }
 
-/** Trials come last: they have no gate, and nobody is called for them. */
+/** Trials come last, since they have no gate and nobody is called for them; equals by their names. */
+function inOrder(sort) {
+  const [, first] = ORDERS[sort] ?? ORDERS[DEFAULT];
+  return (one, other) =>
+    isTrial(one) - isTrial(other) || first(one, other) || byName(one.comparison.name, other.comparison.name);
+}
+
 const isTrial = ({ comparison }) => Number(Boolean(comparison.status.trial_of));
 
-function fits(word, { name, status }, verdict, q) {
-  const searched = [name, status.reference.topic, status.candidate.topic, status.candidate.version ?? ""];
+function fitting(verdict, q) {
   const wanted = (q ?? "").toLowerCase();
-  return (!verdict || verdict === word) && searched.some((text) => text.toLowerCase().includes(wanted));
+  return ({ word, comparison: { name, status } }) =>
+    (!verdict || verdict === word) && searched(name, status).some((text) => text.toLowerCase().includes(wanted));
 }
+
+const searched = (name, { reference, candidate }) =>
+  [name, reference.topic, candidate.topic, reference.version, candidate.version].filter(Boolean);
 
 function nothing(entries, shown, known) {
   if (shown.length) return "";
-  if (entries.length) return "No comparison is as asked for.";
-  return known
-    ? "There is no comparison yet. Give twinstream serve a comparison file."
-    : "Asking the service which comparisons there are …";
+  if (entries.length) return "No comparison matches these filters.";
+  return known ? "No comparisons yet. Give twinstream serve a comparison file." : "Loading comparisons …";
 }
 
 /** A link for each verdict that there is; the one that is shown is marked, and leads back to all. */
@@ -47,7 +85,7 @@ function showChoice(root, entries, route) {
   const number = WORST_FIRST.map((word) => [word, entries.filter((entry) => entry.word === word).length]);
   const there = number.filter(([word, count]) => count || word === route.filters.verdict);
   const chosen = route.filters.verdict ?? null;
-  render(slot(root, "verdicts"), { there, chosen, q: route.filters.q }, () =>
+  render(slot(root, "verdicts"), { there, filters: route.filters }, () =>
     there.length < 2 && !chosen
       ? []
       : there.map(([word, count]) => {
@@ -70,8 +108,32 @@ function showCards(list, entries, context) {
     showCard(card, entry, context);
     return card;
   });
-  if (wanted.length !== list.children.length || wanted.some((card, index) => list.children[index] !== card))
-    list.replaceChildren(...wanted);
+  setOrder(list, isDue(list, context) ? wanted : asBefore(list, wanted));
+}
+
+let ordered = { asked: null, at: -Infinity };
+
+/** Whether the list may be put in order now. */
+function isDue(list, { now, asked }) {
+  if (list.matches(":hover, :focus-within")) return false;
+  if (asked === ordered.asked && now - ordered.at < REORDER_MILLISECONDS) return false;
+  ordered = { asked, at: now };
+  return true;
+}
+
+/** The cards in the order in which they are shown, new ones at the end. */
+function asBefore(list, wanted) {
+  const places = new Map([...list.children].map((card, index) => [card, index]));
+  return wanted.toSorted((one, other) => (places.get(one) ?? Infinity) - (places.get(other) ?? Infinity) || 0);
+}
+
+/** Make the cards those of the list; only what is out of its place is moved, so that the rest keeps the focus. */
+function setOrder(list, cards) {
+  const kept = new Set(cards);
+  for (const card of [...list.children]) if (!kept.has(card)) card.remove();
+  cards.forEach((card, index) => {
+    if (list.children[index] !== card) list.insertBefore(card, list.children[index] ?? null);
+  });
 }
 
 const part = (name, attributes = {}, tag = "span") => el(tag, { "data-slot": name, ...attributes });
@@ -98,57 +160,65 @@ function emptyCard(name) {
     el(
       "dl",
       { class: "small-figures" },
-      figure("Gate", "gate"),
-      figure("Reference, events/s", "reference"),
-      figure("Candidate, events/s", "candidate"),
-      figure("Unmatched", "unmatched"),
-      figure("Lag", "lag"),
-      figure("Wait, 99 %", "wait"),
+      ...FIGURES.map(([name, text]) => figure(text, name)),
     ),
   );
 }
 
-function showCard(card, { comparison, word, state, why }, { now, lostSince }) {
+function showCard(card, { comparison, word, state, why }, { now, lostSince, many }) {
   const { status, gate, samples } = comparison;
   const sample = why ? null : samples.at(-1);
+  const pair = pairOf(status);
   setAttribute(card, "data-state", state);
   setAttribute(slot(card, "gate"), "data-answer", lostSince ? "unknown" : gate.answer);
-  slot(card, "gate").closest("div").hidden = Boolean(status.trial_of);
   fill(card, {
     glyph: glyph(word),
     word,
     since: why ? "" : `for ${duration(secondsSince(status.since, now))}`,
-    pair: `${status.trial_of ? `trial of ${status.trial_of}: ` : ""}${versioned(status.candidate)} against ${versioned(status.reference)}`,
+    pair,
     reason: why ? gate.reason : status.reason,
-    gate: lostSince ? "unknown" : gate.answer,
+    gate: status.trial_of ? "none" : lostSince ? "unknown" : gate.answer,
+    divergences: short(status.divergences.total),
     reference: rate(sample?.events_per_second.reference),
     candidate: rate(sample?.events_per_second.candidate),
-    unmatched: short(status.unmatched.reference + status.unmatched.candidate),
-    lag: lagOf(sample),
-    wait: sample?.wait_seconds ? span(sample.wait_seconds.p99) : "–",
+    unmatched: short(unmatched(status)),
+    lag: short(lag(sample)),
+    wait: span(sample?.wait_seconds?.p99),
   });
-  const newest = comparison.newest.items;
-  const open = newest.length ? 0 : comparison.provisional;
-  render(slot(card, "newest"), { newest, open }, () => [
-    ...newest.map((report) => link(comparison.name, report, now)),
-    open > 0 && el("li", { class: "quiet" }, `${counted(open, "divergence")}, still being explained`),
+  setAttribute(slot(card, "pair"), "title", pair); // a row has no room for the longest
+  showNewest(slot(card, "newest"), comparison, many);
+}
+
+function showNewest(root, { name, newest, provisional }, many) {
+  const reports = many ? [] : newest.items;
+  const open = many || reports.length ? 0 : provisional;
+  const shown = reports.map((report) => ({ id: report.id, text: [title(report), about(report)], at: report.first_seen }));
+  render(root, { shown, open }, () => [
+    ...shown.map((report) => link(name, report)),
+    open > 0 && el("li", { class: "quiet" }, counted(open, "provisional divergence")),
   ]);
 }
 
-const versioned = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
-
-function lagOf(sample) {
-  if (!sample || sample.lag.reference === null || sample.lag.candidate === null) return "–";
-  return short(sample.lag.reference + sample.lag.candidate);
-}
-
-const link = (name, report, now) =>
+const link = (name, { id, text: [kind, what], at }) =>
   el(
     "li",
     {},
-    el("a", { href: href({ name, id: report.id }) }, title(report)),
+    el("a", { href: href({ name, id }) }, kind),
     " ",
-    el("span", { class: "scope" }, scopeText(report.scope)),
+    el("span", { class: "scope" }, what),
     " ",
-    el("time", { datetime: report.first_seen }, clock(report.first_seen, now)),
+    el("time", { datetime: at }, clock(at, serviceNow())),
   );
+
+const pairOf = ({ trial_of: trial, candidate, reference }) =>
+  `${trial ? `trial of ${trial}: ` : ""}${versioned(candidate)} against ${versioned(reference)}`;
+
+const versioned = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
+
+const unmatched = ({ unmatched: { reference, candidate } }) => reference + candidate;
+
+/** In records on both sides; null while it is not known. */
+function lag(sample) {
+  if (!sample || sample.lag.reference === null || sample.lag.candidate === null) return null;
+  return sample.lag.reference + sample.lag.candidate;
+}

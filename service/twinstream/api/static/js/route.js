@@ -1,14 +1,14 @@
 // Where the page is: the view and its filters. All of it stands in the fragment of the address, so that a reload
 // and a link that is passed on show the same, while no server's log ever sees the values that somebody filters by.
 //
-//   #/                                    all comparisons            ?verdict=DIVERGED&q=ads
+//   #/                                    all comparisons            ?verdict=DIVERGED&q=ads&sort=lag
 //   #/ads-views                           one comparison             ?kind=missing&scope=ad_id%3D17&late=false
 //   #/ads-views/5f0c2e1a9b7d4433          one divergence, with the filters of the list it was found in
 //
 // A view has its own filters; those of another are dropped.
 
 const MANY = ["scope", "field"]; // may stand there more than once
-const OF_COMPARISONS = ["q", "verdict"];
+const OF_COMPARISONS = ["q", "verdict", "sort"];
 const OF_DIVERGENCES = [...MANY, "kind", "from", "to", "explained", "late", "tainted"];
 
 /** The route that a fragment names: `{ name, id, filters }`, both null in the overview. */

@@ -7,6 +7,7 @@ import { Comparison } from "./model.js";
 import { asQuery } from "./route.js";
 
 const LOAD_AGAIN_MILLISECONDS = 3000;
+const FEW = 12; // comparisons: of more, the overview shows no single divergence
 const MOST = 500; // divergences of a list: as many as one answer has
 
 export class Store {
@@ -23,6 +24,10 @@ export class Store {
   /** The comparisons of which there is enough to show. */
   get known() {
     return [...this.comparisons.values()].filter((comparison) => comparison.known);
+  }
+
+  get many() {
+    return this.comparisons.size > FEW;
   }
 
   comparison(name) {
@@ -85,7 +90,7 @@ export class Store {
   }
 
   async fetch({ name, id, filters }) {
-    if (!name) return Promise.all([...this.comparisons.values()].filter(differs).map((one) => this.fetchNewest(one)));
+    if (!name) return this.many ? undefined : Promise.all([...this.comparisons.values()].filter(differs).map((one) => this.fetchNewest(one)));
     const comparison = this.comparisons.get(name);
     if (!comparison && this.asked && this.single) this.single.gone = `There is no comparison ${name}.`;
     if (!comparison) return undefined;

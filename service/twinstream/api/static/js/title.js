@@ -9,9 +9,12 @@ export function tabTitle({ name, id }, { comparison, report, known, lostSince })
   const word = comparison && standing(comparison, lostSince).word;
   if (!id) return word ? `${glyph(word)} ${word} · ${name}` : `${name} · Twinstream`;
   const mark = word ? `${glyph(word)} ` : "";
-  const what = report ? `${title(report)} · ${report.title || scopeText(report.scope)}` : "divergence";
+  const what = report ? `${title(report)} · ${about(report)}` : "divergence";
   return `${mark}${what} · ${name}`;
 }
+
+/** What a divergence is about, on one line; where in the order it lies, if the service does not say. */
+export const about = ({ title: told, scope }) => told || scopeText(scope);
 
 /** How many of the worst there are; trials call nobody. */
 function overall(known, lostSince) {
