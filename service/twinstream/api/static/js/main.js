@@ -7,6 +7,7 @@ import { asked } from "./divergences.js";
 import { el, setAttribute, setText, slot } from "./dom.js";
 import { follow } from "./feed.js";
 import { clock } from "./format.js";
+import { listen } from "./keyboard.js";
 import { orders, showOverview } from "./overview.js";
 import { Painter } from "./painter.js";
 import { offerReset } from "./reset.js";
@@ -160,6 +161,7 @@ sort.addEventListener("change", () => choose({ sort: sort.value }));
 search.addEventListener("input", () => choose({ q: search.value }));
 fillTools();
 
+listen($("keys"));
 showSession($("session")).then((me) => {
   const current = () => store.comparisons.get(route.name);
   if (me) offerReset($("operate"), me, current, () => painter.now());
