@@ -4,7 +4,7 @@
 
 import { serviceNow } from "./api.js";
 import { setAttribute, setText, slot } from "./dom.js";
-import { clock, rate, short, span } from "./format.js";
+import { clock, dayAndTime, rate, short, span } from "./format.js";
 
 const GAP_SECONDS = 5; // a longer silence is a gap in the line, not a slope
 const LEAST_SPAN_SECONDS = 120;
@@ -101,7 +101,7 @@ class Chart {
       padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 7 }, sync: { key: "twinstream" }, y: false },
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"), // steps of a clock are those of any zone
       scales: { x: { range: timeRange }, y: SCALES[this.scale] },
       axes: [
         { ...axis, size: 26, grid: { show: false }, space: 70, values: clockTicks },
@@ -168,6 +168,6 @@ function timeRange(plot) {
 }
 
 function clockTicks(_plot, ticks, _axis, _space, step) {
-  const [from, to] = step < 60 ? [11, 19] : [11, 16];
-  return ticks.map((tick) => new Date(tick * 1000).toISOString().slice(from, to));
+  const length = step < 60 ? 8 : 5;
+  return ticks.map((tick) => dayAndTime(tick * 1000)[1].slice(0, length));
 }

@@ -27,15 +27,15 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   showTimeline(part("timeline"), comparison, now);
   charts ??= chartsIn(root);
   charts.forEach((chart) => chart.show(comparison));
-  showWaiting(part("waiting"), comparison, now);
+  showWaiting(part("waiting"), comparison);
   showUnchecked(part("unchecked"), comparison, now);
   showKnown(part("known"), comparison);
   showTrial(part("trial"), comparison);
-  showResets(part("resets"), comparison, now);
+  showResets(part("resets"), comparison);
   showAccounts(part("accounts"), comparison);
   showLatency(part("latency"), comparison);
   showCoverage(part("coverage"), comparison);
-  showProgress(part("progress"), comparison, now);
+  showProgress(part("progress"), comparison);
   showParticulars(part("particulars"), comparison, now);
   setAttribute(slot(root, "json"), "href", comparisonPath(comparison.name));
   setAttribute(slot(root, "export"), "href", comparisonPath(comparison.name, "/divergences.ndjson"));

@@ -31,10 +31,16 @@ export function setAttribute(node, name, value) {
 }
 
 const shown = new WeakMap();
+let edition = 0;
+
+/** Let everything be rebuilt at the next `render`: what is not data has changed, as the zone of times. */
+export function renew() {
+  edition += 1;
+}
 
 /** Rebuild the children of `node` by `make` only when `data` is not what it shows already. */
 export function render(node, data, make) {
-  const key = JSON.stringify(data) ?? "";
+  const key = `${edition} ${JSON.stringify(data)}`;
   if (shown.get(node) === key) return;
   shown.set(node, key);
   node.replaceChildren(...make(data).filter((child) => child));

@@ -1,4 +1,7 @@
-// Numbers, times and values as text. Times are UTC always: the page is for people in several places.
+// Numbers, times and values as text. Times are UTC, since people in several places look at one page, unless somebody
+// has chosen otherwise.
+
+import { chosen } from "./preferences.js";
 
 export const NOTHING = "–";
 
@@ -80,15 +83,29 @@ export function bytes(value) {
   return `${power ? fine.format(value / 1000 ** power) : whole.format(value)} ${sizes[power]}`;
 }
 
-/** Time of day in UTC, with the date when it is not the day of `now`. */
+export const FORMS = ["absolute", "relative"]; // of a time that stands by itself
+export const ZONES = ["UTC", "local"];
+
+const isLocal = () => chosen("zone", ZONES) === "local";
+const zoneNames = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" });
+
+/** Date and time of day in the zone that is chosen: "2026-03-01", "12:00:00". */
+export function dayAndTime(text) {
+  const date = new Date(text);
+  const shift = isLocal() ? date.getTimezoneOffset() * 60_000 : 0;
+  const iso = new Date(date.getTime() - shift).toISOString();
+  return [iso.slice(0, 10), iso.slice(11, 19)];
+}
+
+/** Time of day with its zone, and the date when it is not the day of `now`. */
 export function clock(text, now) {
   if (!text) return NOTHING;
-  const iso = new Date(text).toISOString();
-  const time = `${iso.slice(11, 19)} UTC`;
-  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
-    ? time
-    : `${iso.slice(0, 10)} ${time}`;
+  const [day, time] = dayAndTime(text);
+  const named = `${time} ${isLocal() ? zoneOf(new Date(text)) : "UTC"}`;
+  return day === dayAndTime(now)[0] ? named : `${day} ${named}`;
 }
+
+const zoneOf = (date) => zoneNames.formatToParts(date).find(({ type }) => type === "timeZoneName").value;
 
 /** How long ago, for people: "12 s ago". */
 export const ago = (text, now) => `${duration(secondsSince(text, now))} ago`;

@@ -14,6 +14,7 @@ import { offerReset } from "./reset.js";
 import { changed, href, parse } from "./route.js";
 import { showSession } from "./session.js";
 import { Store } from "./store.js";
+import { offerTimes, showTimes } from "./times.js";
 import { tabTitle } from "./title.js";
 import { showTrail } from "./trail.js";
 import { standing } from "./verdict.js";
@@ -90,6 +91,7 @@ function show() {
     showOverview(VIEWS.overview, store.known, { ...context, many: store.many, known: store.asked || connected });
   if (view() === "comparison" && known) showComparison(VIEWS.comparison, comparison, context);
   if (view() === "divergence") showDivergence(VIEWS.divergence, { ...context, ...store.found(route), comparison });
+  showTimes(VIEWS[view()], context.now);
   showTitle(known ? comparison : null, store.report(route));
   if (known) announce(comparison);
 }
@@ -162,6 +164,7 @@ search.addEventListener("input", () => choose({ q: search.value }));
 fillTools();
 
 listen($("keys"));
+offerTimes($("times"), () => painter.now());
 showSession($("session")).then((me) => {
   const current = () => store.comparisons.get(route.name);
   if (me) offerReset($("operate"), me, current, () => painter.now());

@@ -4,10 +4,10 @@
 // The order stays while a pointer or the focus is in the list: nothing moves away from under it. Else it is taken anew
 // every few seconds, and at once when another is asked for.
 
-import { serviceNow } from "./api.js";
 import { el, fill, render, setAttribute, setText, slot } from "./dom.js";
-import { clock, count, counted, duration, rate, secondsSince, short, span } from "./format.js";
+import { count, counted, duration, rate, secondsSince, short, span } from "./format.js";
 import { href } from "./route.js";
+import { when } from "./times.js";
 import { about } from "./title.js";
 import { glyph, standing } from "./verdict.js";
 import { title } from "./words.js";
@@ -207,7 +207,7 @@ const link = (name, { id, text: [kind, what], at }) =>
     " ",
     el("span", { class: "scope" }, what),
     " ",
-    el("time", { datetime: at }, clock(at, serviceNow())),
+    when(at),
   );
 
 const pairOf = ({ trial_of: trial, candidate, reference }) =>

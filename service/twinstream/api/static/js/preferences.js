@@ -6,7 +6,8 @@ const NAME = "twinstream.";
 
 /** The choice with this name; `fallback` where there is none, or one that `allowed` does not have. */
 export function chosen(name, allowed, fallback = allowed[0]) {
-  const value = kept.get(name) ?? stored(name);
+  if (!kept.has(name)) kept.set(name, stored(name));
+  const value = kept.get(name);
   return allowed.includes(value) ? value : fallback;
 }
 

@@ -2,6 +2,7 @@
 
 import { el, fill, render, slot } from "./dom.js";
 import { NOTHING, bytes, clock, count, duration, place, secondsSince, span } from "./format.js";
+import { when } from "./times.js";
 
 const FATES = [
   ["matched", "paired with an equal event of the other side"],
@@ -85,7 +86,7 @@ function latencyTable({ edges, counts }) {
 const percent = (share) =>
   share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`;
 
-export function showProgress(root, { status }, now) {
+export function showProgress(root, { status }) {
   const { progress, verified_up_to, reference, candidate, frontier } = status;
   render(slot(root, "frontiers"), frontier, () => ["reference", "candidate"].map((side) => front(side, frontier[side])));
   render(slot(root, "table"), { progress, verified_up_to }, () => [
@@ -96,8 +97,8 @@ export function showProgress(root, { status }, now) {
       el(
         "tbody",
         {},
-        ...partitionRows("reference", reference.topic, progress.reference, verified_up_to.reference, now),
-        ...partitionRows("candidate", candidate.topic, progress.candidate, verified_up_to.candidate, now),
+        ...partitionRows("reference", reference.topic, progress.reference, verified_up_to.reference),
+        ...partitionRows("candidate", candidate.topic, progress.candidate, verified_up_to.candidate),
       ),
     ),
   ]);
@@ -114,7 +115,7 @@ const front = (side, { at, held_back_by: why }) =>
     why && `; ${why}`,
   );
 
-function partitionRows(side, topic, partitions, verified, now) {
+function partitionRows(side, topic, partitions, verified) {
   if (!partitions.length) {
     const nothing = el("td", { colspan: 5 }, "not read yet");
     return [el("tr", {}, el("th", { scope: "row", class: side }, topic), nothing)];
@@ -129,7 +130,7 @@ function partitionRows(side, topic, partitions, verified, now) {
         count(position),
         count(end),
         count(lag),
-        clock(newest_event_at, now),
+        when(newest_event_at),
       ),
     ),
   );
@@ -167,14 +168,14 @@ const undecodableList = (records) => [
 ];
 
 /** Each time that it was begun anew: when, by whom, why, and what that ended. */
-export function showResets(root, { status }, now) {
+export function showResets(root, { status }) {
   root.hidden = !status.resets.length;
   render(slot(root, "list"), status.resets, () =>
     status.resets.toReversed().map(({ at, by, reason, before }) =>
       el(
         "li",
         {},
-        el("time", { datetime: at }, clock(at, now)),
+        when(at),
         ` by ${by}: ${reason} `,
         el("small", {}, `It was ${before.verdict} with ${count(before.matched)} pairs and ${count(before.divergences)} divergences.`),
       ),

@@ -2,6 +2,7 @@
 
 import { el, render, setAttribute, slot } from "./dom.js";
 import { clock, duration } from "./format.js";
+import { when } from "./times.js";
 
 const LEAST_SPAN = 2 * 60_000;
 const MOST_SPAN = 24 * 3600_000;
@@ -17,7 +18,7 @@ export function showTimeline(root, { phases }, now) {
   const lanes = LANES.map(([name, read]) => ({ name, parts: parts(phases, read, begin, now) }));
   drawLanes(slot(root, "lanes"), lanes, begin, now);
   setAttribute(slot(root, "lanes"), "aria-label", summary(lanes, now));
-  render(slot(root, "phases"), phases.slice(-LISTED), (shown) => [table(shown, now)]);
+  render(slot(root, "phases"), phases.slice(-LISTED), (shown) => [table(shown)]);
   root.hidden = !phases.length;
 }
 
@@ -78,12 +79,12 @@ function summary(lanes, now) {
   return `In the time shown: ${told.join("; ")}.`;
 }
 
-function table(phases, now) {
+function table(phases) {
   const rows = phases.toReversed().map((phase) =>
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, el("time", { datetime: phase.since }, clock(phase.since, now))),
+      el("th", { scope: "row" }, when(phase.since)),
       ...LANES.map(([, read]) => el("td", { "data-value": read(phase) }, read(phase))),
       el("td", { class: "why" }, phase.reason),
     ),
