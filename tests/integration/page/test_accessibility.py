@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Watched, watched
-from tests.support.server import Served
+from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, divergence, later, now, status, unmatched
 from tests.support.webpage import at, reordered, verdict, violations
+from twinstream.adapters.credentials import TokenFile
+from twinstream.api.state.board import Board
 from twinstream.status.comparison import KindCoverage, UnmatchedSample
 
 pytestmark = pytest.mark.requires_chromium
 
-WIDTHS = {320: None, 360: "phone", 820: None, 1280: "desk", 1600: None}
+WIDTHS = {320: None, 390: "phone", 820: None, 1280: "desk", 1600: None}
 """Of windows; those with a name are looked at more closely."""
 THEMES: list[Literal["light", "dark"]] = ["light", "dark"]
 
@@ -42,12 +45,15 @@ def seen(browser: Browser, service: Served) -> Iterator[Watched]:
         assert watch.errors == []
 
 
-def sound(watch: Watched, where: str) -> None:
-    """In no width anything wider than the window, and in each theme nothing that axe finds wrong."""
+def sound(watch: Watched, where: str, least: int = 0) -> None:
+    """From `least` on nothing is wider than the window, and in no theme axe finds anything wrong."""
     for width, device in WIDTHS.items():
+        if width < least:
+            continue
         watch.page.set_viewport_size({"width": width, "height": 800})
         for theme in THEMES if device else ():
             watch.page.emulate_media(color_scheme=theme)
+            watch.page.evaluate("new Promise(requestAnimationFrame)")  # By then the page has heard of it.
             assert violations(watch.page) == [], (where, device, theme)
         watch.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
@@ -74,6 +80,36 @@ def test_overview_comparisons_divergences_and_the_form_that_begins_anew_are_for_
     page.get_by_role("button", name="Begin anew …").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     sound(seen, "form")
+
+
+def test_the_rows_of_many_comparisons_and_the_list_of_keys_are_for_everybody(
+    seen: Watched, service: Served
+) -> None:
+    service.publish(*[status(f"more-{number}", at=now()) for number in range(12)])
+    seen.page.goto(at(service, ""))
+    expect(seen.page.locator(".dense .comparison")).to_have_count(15)
+    sound(seen, "rows")
+    seen.page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(seen.page.get_by_role("dialog")).to_be_visible()
+    sound(seen, "keys")
+
+
+def test_the_page_that_asks_for_a_token_is_for_everybody(browser: Browser, tokens: Path) -> None:
+    with (
+        served(Board(), keys=TokenFile(str(tokens))) as service,
+        watched(browser, reduced_motion="reduce") as watch,
+    ):
+        watch.page.goto(service.url)
+        expect(watch.page.get_by_label("Token")).to_be_focused()
+        sound(watch, "login")
+        assert watch.errors == []
+
+
+def test_the_description_of_the_api_is_for_everybody(seen: Watched, service: Served) -> None:
+    seen.page.goto(f"{service.url}/docs")
+    seen.page.get_by_text("/v1/comparisons/{name}/reset").click()
+    expect(seen.page.get_by_text("Request body")).to_be_visible()
+    sound(seen, "docs", least=390)  # The viewer asks for 346 pixels.
 
 
 def test_a_lost_connection_is_told_to_everybody(browser: Browser, service: Served) -> None:

@@ -77,6 +77,19 @@ def test_numbers_that_grow_move_nothing(service: Served, page: Page) -> None:
     assert page.evaluate("shifts") == []
 
 
+def test_statuses_that_come_move_nothing_in_the_overview(service: Served, page: Page) -> None:
+    names = [f"c-{number}" for number in range(30)]
+    service.publish(*[status(name, at=later(0)) for name in names])
+    page.goto(at(service, ""))
+    expect(page.locator(".comparison")).to_have_count(31)
+    page.evaluate(SHIFTS)
+    for second, shown in enumerate(("81", "6,561", "531 k", "43.0 M", "3.49 G"), 1):
+        sides = Sides[int](reference=9 ** (2 * second), candidate=0)
+        service.publish(*[status(name, at=later(second), unmatched=sides) for name in names])
+        expect(part(page.locator('[data-name="c-29"]'), "unmatched")).to_have_text(shown)
+    assert page.evaluate("shifts") == []
+
+
 CUT = """() => [...document.querySelectorAll(".stretches span")].filter((stretch) => {
   const word = stretch.firstElementChild.getBoundingClientRect();
   const { right, bottom } = stretch.getBoundingClientRect();

@@ -212,11 +212,11 @@ def test_rows_keep_their_order_while_one_is_pointed_at_or_has_the_focus(
     cards(overview).last.hover()
     service.publish(diverged("b-pending", at=later(1)))
     expect(cards(overview).nth(1)).to_contain_text("DIVERGED")
-    overview.wait_for_timeout(600)  # It draws every 0.4 s.
+    overview.wait_for_timeout(3500)  # It would be put in order every three seconds.
     expect(names(overview)).to_have_text(before)
     names(overview).get_by_role("link", name=NAME).focus()
     overview.mouse.move(1, 1)
-    overview.wait_for_timeout(600)
+    overview.wait_for_timeout(3500)
     expect(names(overview)).to_have_text(before)
     overview.get_by_role("heading", level=1).focus()
     expect(names(overview)).to_have_text(["b-pending", "c-diverged", NAME])
