@@ -23,7 +23,7 @@ const KEYS = [
   ["/", "Search; in a comparison, filter", search],
   ["g o", "All comparisons", () => click("#trail li:not(:last-child):first-child a")],
   ...PARTS.map(([key, id, text]) => [`g ${key}`, text, () => goTo(id)]),
-  ["?", "This list", () => dialog.showModal()],
+  ["?", "This list", showKeys],
 ];
 const acts = new Map(KEYS.map(([key, , act]) => [key, act]));
 const dialog = makeDialog();
@@ -31,8 +31,7 @@ let first = { key: null, at: 0 };
 
 /** Listen to keys; `button` shows the list of them, too. */
 export function listen(button) {
-  document.body.append(dialog);
-  button.addEventListener("click", () => dialog.showModal());
+  button.addEventListener("click", showKeys);
   addEventListener("keydown", take);
 }
 
@@ -88,6 +87,11 @@ function goTo(id) {
 }
 
 // -- the list of them ---------------------------------------------------------------------------------------
+
+function showKeys() {
+  document.body.append(dialog);
+  dialog.showModal();
+}
 
 function makeDialog() {
   const on = el("input", { type: "checkbox", checked: chosen("keys", ["on", "off"]) === "on" });
