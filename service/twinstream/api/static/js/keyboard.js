@@ -10,6 +10,7 @@ const ROWS = ".comparison, .group, .row";
 const PARTS = [
   ["g", "groups", "Groups"],
   ["d", "divergences", "Divergences"],
+  ["f", "found", "Divergences over time"],
   ["c", "coverage", "Coverage"],
   ["r", "rate", "Charts"],
   ["t", "timeline", "Verdict, gate and health"],
@@ -69,7 +70,7 @@ function step(by) {
 function search() {
   const filter = view().querySelector("details.more");
   if (filter) filter.open = true;
-  const field = view().querySelector("input:not([type=hidden])");
+  const field = (filter ?? view()).querySelector("input");
   field?.focus();
   field?.select();
 }

@@ -102,7 +102,7 @@ function showConnection(now) {
   setText(slot($("connection"), "text"), state === "lost" ? "connection lost" : state);
   $("banner").hidden = !lostSince;
   if (!lostSince) return;
-  setText($("banner"), `Connection lost at ${clock(lostSince, now)}. Showing old data; reconnecting …`);
+  setText($("banner"), `Connection lost at ${clock(lostSince, now)}. Showing old data; reconnecting.`);
 }
 
 function showTitle(comparison, report) {
