@@ -23,6 +23,7 @@ class Example(Frozen):
 
     `reference` and `candidate` are the values of its events, None where that side has none; `fields` maps
     each differing path of a changed event to both values; `scope` names the part of the order it lies in.
+    `title` is the answer in one line, `text` a few sentences.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -37,6 +38,7 @@ class Example(Frozen):
     witness: tuple[Witness, ...]
     text: str
     tainted: bool = False
+    title: str = ""
 
     @property
     def diagram(self) -> str:

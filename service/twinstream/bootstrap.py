@@ -32,7 +32,7 @@ from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
-from twinstream.explain.exclusions import exclusions
+from twinstream.explain.receipts.exclusions import exclusions
 from twinstream.http_server import Access, bound
 from twinstream.intake.falls import Caution, Trail
 from twinstream.logs import configure_logging

@@ -169,4 +169,4 @@ def is_told(answer: Answer) -> None:
 
 def words(text: str) -> str:
     """The text without positions and without spaces."""
-    return re.sub(r"\(partition[^)]*\)", "", re.sub(r"\s+", "", text))
+    return re.sub(r"p\d+:\d+", "", re.sub(r"\s+", "", text))

@@ -71,8 +71,8 @@ def test_without_json_the_answer_is_for_people(folder: Path) -> None:
     assert lines[0].startswith("DIVERGED The outputs differ, known at line 4")
     counts = "events: reference 2, candidate 2; matched 1 pair; unmatched: reference 1, candidate 1"
     assert lines[1:4] == [counts, "divergences: 1 missing, 1 extra", ""]
-    assert lines[4].startswith("1. missing · id ")
-    assert lines[5].startswith('   The reference wrote {"v":2} ')
+    assert lines[4].startswith("1. missing · v 2 · id ")
+    assert lines[5].startswith('   Missing from the candidate: {"v":2}. ')
     assert lines[8] == '   1  {"v":2} ───────────────────✕       (no equal event)'
 
 

@@ -13,7 +13,7 @@ from tests.support.commands import said
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation, now, status
 from twinstream.api.state.board import Board
-from twinstream.explain.exclusions import Exclusion
+from twinstream.explain.receipts.exclusions import Exclusion
 
 SCHEMA = Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "docs" / "receipt.schema.json").read_text(encoding="utf-8"))

@@ -49,5 +49,5 @@ def test_for_dependent_events_there_is_always_a_reason(case: Case) -> None:
     if dependent(order, one, other):
         declared = spec_of(order, KINDS).order
         reason = why(declared, one["type"], other["type"], one, other, {"k": "1", "m": "1"})
-        assert reason.strip()
-        assert reason != "the declared order relates them"
+        assert reason.text.strip()
+        assert reason.text != "The declared order relates them"

@@ -30,6 +30,8 @@ HASH_BYTES = 4
 KEPT_BYTES = 8
 """Hash bytes for values that are kept but not shown, to be compared with many others."""
 MEMBER = "*"
+HIDDEN = object()
+"""Stands for a value of which nothing may be shown."""
 _APPLICATION = b"twinstream mask"
 _DERIVED = b"twinstream other"
 _SECRET_NAME = "\0"
@@ -98,6 +100,14 @@ class Mask:
         """
         return self._seen(value, self.place(at))
 
+    def part(self, value: Any, at: Path = ()) -> tuple[Any, int]:
+        """What of a value may be shown, and how many members may not; `HIDDEN` where nothing may.
+
+        >>> Mask(["taxi"]).part({"taxi": 7, "driver": "Ann", "paid": {"tip": 1}})
+        ({'taxi': 7}, 2)
+        """
+        return self._part(value, self.place(at))
+
     def kept(self, value: Any, at: Path = ()) -> str:
         """A hash of a value that may be kept, to recognize the value; useless without the secret."""
         return self._digest(value, self.place(at), KEPT_BYTES)
@@ -118,6 +128,10 @@ class Mask:
             for number, name in enumerate(path)
         )
 
+    def open_path(self, path: Path) -> Path:
+        """A path, with `MEMBER` for names that are data and may not be shown."""
+        return tuple(MEMBER if self._hides(path[:number]) else name for number, name in enumerate(path))
+
     def shows(self, path: Path) -> bool:
         """Whether values at a path may be shown."""
         return self._allows(self.place(path))
@@ -130,6 +144,18 @@ class Mask:
         if at in self._maps:
             return {self._name(name, at): self._seen(member, (*at, MEMBER)) for name, member in value.items()}
         return {name: self._seen(member, (*at, name)) for name, member in value.items()}
+
+    def _part(self, value: Any, at: Path) -> tuple[Any, int]:
+        if self._allows(at):
+            return plain(value), 0
+        if not isinstance(value, dict):
+            return HIDDEN, 1
+        if at in self._maps:
+            return HIDDEN, len(value)
+        parts = {name: self._part(member, (*at, name)) for name, member in value.items()}
+        shown = {name: part for name, (part, _) in parts.items() if part is not HIDDEN}
+        hidden = sum(count for _, count in parts.values())
+        return (shown if shown or not hidden else HIDDEN), hidden
 
     def _allows(self, at: Path) -> bool:
         return any(at[: len(path)] == path for path in self._shown)

@@ -1,29 +1,30 @@
-"""Describes a divergence in two or three sentences for an engineer on call: only observations, no theory.
+"""Describes a divergence in a few sentences for an engineer on call: only observations, no theory.
 
-The first sentence says what each side wrote. The second names the two events that prove it, and why the
-declared order forbids what happened to them (`twinstream.spec.lint.relations`).
+The first sentence is the answer, the second says where the events are. Then come the two events that prove
+it, and why the declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, RECORD, Event, Side
+from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, Event, Side
+from twinstream.explain.masking import HIDDEN, plain
 from twinstream.explain.picture import from_difference, json_text, told_apart
-from twinstream.spec.codec.digests import WithheldRecord
+from twinstream.explain.title import first_on_reference
+from twinstream.explain.visible import Change, Visible, is_withheld, sees
 from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.headers import input_position
 from twinstream.spec.file.orders import Order
-from twinstream.spec.lint.relations import why
+from twinstream.spec.file.paths import ABSENT
+from twinstream.spec.lint.relations import Reason, one_of, why
 
 NAMES: dict[Side, Literal["reference", "candidate"]] = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
-ABSENCE = "‹absent›"
-"""Stands for an absent member, which differs from null."""
 TEXT_LIMIT = 300
 """The most characters of a value in a sentence."""
 PARTITIONS_NAMED = 3
@@ -32,106 +33,64 @@ FIELDS_NAMED = 3
 """The most fields of a changed event that are named with both values; beyond that only names are given."""
 
 _WHAT = {
-    "missing": "The reference wrote {left}, and the candidate did not.",
-    "extra": "The candidate wrote {right}, and the reference did not.",
-    "duplicate": "The candidate wrote {right} once more than the reference.",
-    "changed": "The reference wrote {left}, and the candidate {right} instead.",
-    "reordered": "Both sides wrote {value}, but not in the same order ({places}).",
+    "missing": "Missing from the candidate: {event}.",
+    "extra": "Only in the candidate: {event}.",
+    "duplicate": "One copy too many in the candidate: {event}.",
+    "reordered": "Both sides wrote {event}, but in a different order.",
 }
+UNSEEN = "One event changed. Its fields cannot be compared without both records."
+TAINTED = "It comes after input that was not checked, so it does not count towards the verdict."
 
 
-class Sight(NamedTuple):
-    """Gives the values of events that may be shown, and the fields that the order reads.
-
-    `value` gives an event's value, `fields` the deciding fields with their real values, `shown` those of them
-    that may be shown.
-    """
-
-    value: Callable[[Event], Any]
-    fields: Callable[[Event], Mapping[str, Any]]
-    shown: Callable[[Event], Mapping[str, Any]]
-
-    def sees(self, finding: Finding) -> bool:
-        """Whether the records of a finding's own events are at hand."""
-        return not any(
-            event and isinstance(event[FORM][RECORD], WithheldRecord) for _, event in finding.events
-        )
-
-    def brief(self, event: Event) -> str:
-        """The value of an event as a short text."""
-        return brief(self.value(event))
-
-
-def brief(value: Any) -> str:
-    """The JSON text of a value, cut if it is too long; a stand-in stays as it is.
-
-    >>> brief({"taxi": 7}), brief(ABSENCE)
-    ('{"taxi":7}', '‹absent›')
-    """
-    return _cut(_text(value))
+def text_of(divergence: Divergence, order: Order, visible: Visible) -> str:
+    """The sentences of a divergence."""
+    finding = divergence.finding
+    if finding.kind == "changed":
+        sentences = [_changed(finding, visible), _where(finding)]
+    elif finding.kind == "reordered" and finding.witness:
+        sentences = [*_moved(finding, visible), _matters(_why(finding, order, visible))]
+    else:
+        sentences = [_what(finding, visible), _where(finding)]
+        if finding.kind != "reordered":
+            sentences += [*_proof(finding, order, visible), *_input(finding.event)]
+    sentences += _replaced(finding)
+    if divergence.uneven is not None:
+        sentences.append(_likely_cause(divergence.uneven))
+    if divergence.late is not None:
+        sentences.append(f"An equal event came {divergence.late:g} s later, which is too late to count.")
+    if divergence.tainted:
+        sentences.append(TAINTED)
+    return " ".join(sentences)
 
 
-def _text(value: Any) -> str:
-    return str(value) if is_stand_in(value) else json_text(value)
+def _what(finding: Finding, visible: Visible) -> str:
+    deletes = "the deletion of " if finding.event[FORM][CONTENT].startswith(DELETED) else ""
+    return _WHAT[finding.kind].format(event=f"{deletes}{_brief(finding.event, visible)}")
+
+
+def _brief(event: Event, visible: Visible) -> str:
+    """What of an event may be shown, as a short text, and how many fields are hidden."""
+    part, hidden = visible.part(event)
+    if is_withheld(event):
+        return f"an event ({part.strip('‹›')})"
+    fields = f"{hidden:,} hidden field{'s' * (hidden != 1)}"
+    if part is HIDDEN:
+        return f"{one_of(event[FORM][KIND])} with {fields}"
+    text = _cut(json_text(part))
+    return f"{text} and {fields}" if hidden else text
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
 
 
-def is_stand_in(value: Any) -> bool:
-    """Whether a value is a stand-in for a hidden or an absent value."""
-    return isinstance(value, str) and value.startswith("‹") and value.endswith("›")
+def _where(finding: Finding) -> str:
+    places = [f"{NAMES[side]} {_place(event)}" for side, event in finding.events if event is not None]
+    return f"{', '.join(places).capitalize()}."
 
 
-UNSEEN = "They are about the same thing; in which fields they differ cannot be told without both records."
-TAINTED = "It lies behind a part of the input that was not checked, so it decides nothing."
-
-
-def text_of(
-    divergence: Divergence,
-    order: Order,
-    sight: Sight,
-    changes: Mapping[str, Mapping[str, Any]],
-    identity: Mapping[str, Any],
-) -> str:
-    """The sentences of a divergence.
-
-    `changes` are the differing fields of a changed event, `identity` its identity, both as they may be shown.
-    """
-    finding = divergence.finding
-    if finding.kind == "changed":
-        sentences = [_what(finding, sight), _changed(changes, identity) if sight.sees(finding) else UNSEEN]
-    elif finding.kind == "reordered" and finding.witness:
-        sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
-    elif finding.kind == "reordered":
-        sentences = [_what(finding, sight)]
-    else:
-        sentences = [_what(finding, sight), _proof(finding, order, sight), *_input(finding.event)]
-    sentences += _replaced(finding)
-    if divergence.uneven is not None:
-        sentences.append(_likely_cause(divergence.uneven))
-    if divergence.late is not None:
-        sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
-    if divergence.tainted:
-        sentences.append(TAINTED)
-    return " ".join(sentences)
-
-
-def _what(finding: Finding, sight: Sight) -> str:
-    return _WHAT[finding.kind].format(
-        left=_at(finding.left, sight),
-        right=_at(finding.right, sight),
-        value=sight.brief(finding.event),
-        places=_both_places(finding.left, finding.right),
-    )
-
-
-def _at(event: Event | None, sight: Sight) -> str:
-    if event is None:
-        return ""
-    deletes = "the deletion of " if event[FORM][CONTENT].startswith(DELETED) else ""
-    return f"{deletes}{sight.brief(event)} ({_place(event)})"
+def _place(event: Event) -> str:
+    return f"p{event[PARTITION]}:{event[OFFSET]}"
 
 
 def _replaced(finding: Finding) -> Iterator[str]:
@@ -150,15 +109,6 @@ def _replaced(finding: Finding) -> Iterator[str]:
         )
 
 
-def _place(event: Event) -> str:
-    return f"partition {event[PARTITION]} offset {event[OFFSET]}"
-
-
-def _both_places(left: Event | None, right: Event | None) -> str:
-    events = zip(Side, (left, right), strict=True)
-    return ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in events if event is not None)
-
-
 def _input(event: Event) -> Iterator[str]:
     """The input record that an event without a partner comes from, if the event names one."""
     mark = event[MARK]
@@ -172,7 +122,7 @@ def _likely_cause(uneven: DroppedUnevenly) -> str:
     named = [f"{topic} partition {partition} {_stretch(*ends)}" for topic, partition, *ends in uneven.input]
     if len(named) > PARTITIONS_NAMED:
         named[PARTITIONS_NAMED:] = [f"{len(named) - PARTITIONS_NAMED} more partitions"]
-    where = " and ".join([*filter(None, [", ".join(named[:-1])]), named[-1]])
+    where = _joined(named)
     rows = "1 row" if uneven.left == 1 else f"{uneven.left:,} rows"
     return (
         f"Of the input in {where}, the reference dropped {rows} as late and the candidate {uneven.right:,}: "
@@ -188,82 +138,86 @@ def _stretch(first: int, end: int) -> str:
 # -- changed -----------------------------------------------------------------------------------------------
 
 
-def _changed(changes: Mapping[str, Mapping[str, Any]], identity: Mapping[str, Any]) -> str:
-    """The identity of both events, and where they differ."""
-    about = " and ".join(f"{field} {brief(value)}" for field, value in identity.items())
-    differ = f"They differ in {_named(changes)}."
-    return f"Both are about {about}, and {differ[0].lower()}{differ[1:]}" if about else differ
-
-
-def _named(changes: Mapping[str, Mapping[str, Any]]) -> str:
-    if list(changes) == [""] or not changes:
-        return "the whole value"
+def _changed(finding: Finding, visible: Visible) -> str:
+    """Where two events differ, and what they are about."""
+    if not sees(finding):
+        return UNSEEN
+    event, changes = finding.event, list(visible.changes(visible.compared(finding)))
+    named = visible.named(event, visible.identity_fields or visible.key_fields(event)).fields
+    about = ", ".join(f"{field} {_cut(json_text(value))}" for field, value in named)
+    of = f" in {about}" if about else ""
     if len(changes) > FIELDS_NAMED:
-        return ", ".join(changes)
-    return ", ".join(
-        f"{field}{_became(values['reference'], values['candidate'])}" for field, values in changes.items()
-    )
+        return f"{len(changes):,} fields changed{of}: {', '.join(map(_field, changes))}."
+    shown = [change for change in changes if change.shown]
+    hidden = [change for change in changes if not change.shown]
+    parts = [*map(_became, shown)]
+    if hidden:
+        values = "hidden values" if len(hidden) > 1 else "hidden value"
+        parts.append(f"{_joined([_field(change) for change in hidden])} changed ({values})")
+    text = _joined(parts)
+    return f"{text[0].upper()}{text[1:]}{of}."
 
 
-def _became(before: Any, after: Any) -> str:
-    """Both values, unless neither may be shown; long ones start where they differ."""
-    if ABSENCE not in (before, after) and is_stand_in(before) and is_stand_in(after):
-        return ""
-    one, other = from_difference(*told_apart(_text(before), _text(after)), TEXT_LIMIT)
-    return f" ({_cut(one)} became {_cut(other)})"
+def _field(change: Change) -> str:
+    return f"`{change.place}`" if change.place else "the whole value"
+
+
+def _became(change: Change) -> str:
+    """Both values; long ones start where they differ."""
+    both = change.before, change.after
+    texts = ("absent" if value is ABSENT else json_text(plain(value)) for value in both)
+    one, other = from_difference(*told_apart(*texts), TEXT_LIMIT)
+    return f"{_field(change)} changed from {_cut(one)} to {_cut(other)}"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join([*filter(None, (", ".join(parts[:-1]),)), *parts[-1:]])
 
 
 # -- reordered ---------------------------------------------------------------------------------------------
 
 
-def _moved(finding: Finding, sight: Sight) -> str:
-    """Which of two events came first on which side, if offsets tell that."""
+def _moved(finding: Finding, visible: Visible) -> Iterator[str]:
+    """Which of two events came first on which side, if offsets tell that, and where they are."""
     (_, left), (_, right) = finding.witness
     assert finding.left is not None, "what changed places is on both sides"
     assert finding.right is not None, "what changed places is on both sides"
-    pairs = (finding.left, left), (finding.right, right)
-    moved, other = sight.brief(finding.event), sight.brief(left)
-    first, first_on_right = (one[OFFSET] < another[OFFSET] for one, another in pairs)
-    if first == first_on_right or any(one[PARTITION] != another[PARTITION] for one, another in pairs):
-        reference, candidate = (_pair_places(*pair) for pair in pairs)
-        return (
-            f"On one side {moved} comes before {other}, on the other behind it "
-            f"(reference {reference}, candidate {candidate})."
-        )
-    reference, candidate = (_pair_places(*sorted(pair, key=itemgetter(OFFSET))) for pair in pairs)
-    earlier, later = (moved, other) if first else (other, moved)
-    return (
-        f"The reference wrote {earlier} before {later} ({reference}), "
-        f"the candidate the other way round ({candidate})."
-    )
+    pairs = [(finding.left, left), (finding.right, right)]
+    earlier, later = first_on_reference(finding) or pairs[0]
+    one, other = _brief(earlier, visible), _brief(later, visible)
+    if one == other:
+        yield f"The candidate wrote two events in the opposite order, each {one}."
+    elif first_on_reference(finding) is None:
+        yield f"One side has {one} before {other}, the other has it after."
+    else:
+        yield f"The reference wrote {one} before {other}; the candidate wrote them in the opposite order."
+    reference, candidate = (" and ".join(map(_place, sorted(pair, key=itemgetter(OFFSET)))) for pair in pairs)
+    yield f"Reference {reference}, candidate {candidate}."
 
 
-def _pair_places(one: Event, other: Event) -> str:
-    if one[1] == other[1]:
-        return f"partition {one[1]} offsets {one[2]} and {other[2]}"
-    return f"{_place(one)} and {_place(other)}"
+def _matters(reason: Reason) -> str:
+    return f"{reason.text}." if reason.is_law else reason.so("their order matters")
 
 
 # -- proofs ------------------------------------------------------------------------------------------------
 
 
-def _proof(finding: Finding, order: Order, sight: Sight) -> str:
+def _proof(finding: Finding, order: Order, visible: Visible) -> Iterator[str]:
     """Why the event has no partner, and can no longer have one."""
     lacking = "reference" if finding.left is None else "candidate"
-    equal = "further equal one" if finding.kind == "duplicate" else "equal one"
     if not finding.witness:
-        return f"No {equal} came before the {lacking} ended or was long past it."
-    witness = dict(finding.witness)
-    seen = sight.brief(next(iter(witness.values())))
-    places = _both_places(witness.get(Side.LEFT), witness.get(Side.RIGHT))
-    return (
-        f"Both sides have gone on to {seen} ({places}), and in the {lacking} no {equal} came before it: "
-        f"{_why(finding, order, sight)}."
-    )
+        yield f"The {lacking} has ended, or is long past this point."
+        return
+    seen = _brief(finding.witness[0][1], visible)
+    places = ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in finding.witness)
+    yield f"Both sides have since written {seen} ({places})."
+    again = "another copy" if finding.kind == "duplicate" else "it"
+    yield _why(finding, order, visible).so(f"the {lacking} can no longer write {again}")
 
 
-def _why(finding: Finding, order: Order, sight: Sight) -> str:
-    """Why the event and its witness may not change places."""
+def _why(finding: Finding, order: Order, visible: Visible) -> Reason:
+    """Why the event and its witness must keep their order."""
     event, (_, other) = finding.event, finding.witness[0]
     kinds = event[FORM][KIND], other[FORM][KIND]
-    return why(order, *kinds, sight.fields(event), sight.fields(other), sight.shown(event))
+    shown = {field: _cut(json_text(value)) for field, value in visible.shown_order_fields(event).items()}
+    return why(order, *kinds, visible.order_fields(event), visible.order_fields(other), shown)

@@ -39,10 +39,10 @@ def tell_divergence(
 
 
 def heading(report: Mapping[str, Any], width: int, marks: Strokes = UNICODE) -> str:
-    """The kind of a divergence, its scope, and its id.
+    """The kind of a divergence, its title or else its scope, and its id.
 
-    >>> heading({"kind": "missing", "scope": {"taxi": 7}, "id": "5f0c"}, 80)
-    'missing · taxi 7 · id 5f0c'
+    >>> heading({"kind": "missing", "title": "ride a · taxi 7", "scope": {"taxi": 7}, "id": "5f0c"}, 80)
+    'missing · ride a · taxi 7 · id 5f0c'
 
     A divergence covered by a known difference says so.
     """
@@ -51,8 +51,10 @@ def heading(report: Mapping[str, Any], width: int, marks: Strokes = UNICODE) -> 
         f"{printable(field)} {value_text(value, width // 3, (), marks.more)}"
         for field, value in report["scope"].items()
     )
+    title = printable(report.get("title", ""))  # That of an older version has none.
     known = report.get("explained")  # A recorded answer holds only those that count.
-    parts = (report["kind"], scope, f"id {report['id']}", known and f"explained by {printable(known)}")
+    told = title.replace(" · ", dot).replace("→", marks.arrow).replace("…", marks.more) or scope
+    parts = (report["kind"], told, f"id {report['id']}", known and f"explained by {printable(known)}")
     return dot.join(part for part in parts if part)
 
 

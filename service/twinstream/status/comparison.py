@@ -356,7 +356,8 @@ class DivergenceReport(Frozen):
     `reference` and `candidate` are the values of the events (masked but for the fields that the spec shows),
     None where that side has none. `provisional` is true while it may still be replaced or withdrawn: until
     its scope has closed, and it is saved. `fields` maps each differing path to both values; `identity` has
-    the fields that name the event.
+    the fields that name the event. `title` is the answer in one line, without the kind and the positions; it
+    is empty where records are not at hand.
     """
 
     id: str
@@ -375,6 +376,7 @@ class DivergenceReport(Frozen):
     tainted: bool = False
     explained: str | None = None
     identity: list[str] = []
+    title: str = ""
 
 
 class UnmatchedEvent(Frozen):

@@ -54,45 +54,49 @@ TEXTS = [
     (
         "total",
         "L:7a L:7b R:7b",
+        "taxi 7 · ride a",
         """
-        The reference wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. Both
-        sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 1, candidate partition 0
-        offset 0), and in the candidate no equal one came before it: all events must keep their order.
+        Missing from the candidate: {"taxi":7,"ride":"a"}. Reference p0:0. Both sides have since written
+        {"taxi":7,"ride":"b"} (reference p0:1, candidate p0:0). All events must keep their order, so the
+        candidate can no longer write it.
         """,
     ),
     (
         "{per_key: [taxi]}",
         "L:7b R:7a R:7b",
+        "taxi 7 · ride a",
         """
-        The candidate wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the reference did not. Both
-        sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 0, candidate partition 0
-        offset 1), and in the reference no equal one came before it: both are of taxi 7, whose events must
-        keep their order.
+        Only in the candidate: {"taxi":7,"ride":"a"}. Candidate p0:0. Both sides have since written
+        {"taxi":7,"ride":"b"} (reference p0:0, candidate p0:1). Both belong to taxi 7, so the reference can
+        no longer write it.
         """,
     ),
     (
         "{per_key: [taxi]}",
         "L:7a R:7a R:7a",
+        "taxi 7 · ride a",
         """
-        The candidate wrote {"taxi":7,"ride":"a"} (partition 0 offset 1) once more than the reference. No
-        further equal one came before the reference ended or was long past it.
+        One copy too many in the candidate: {"taxi":7,"ride":"a"}. Candidate p0:1. The reference has ended,
+        or is long past this point.
         """,
     ),
     (
         "{per_key: [taxi]}",
         "L:7a L:7b L:7c R:7b R:7c R:7a",
+        "a before b → b before a · taxi 7",
         """
-        The reference wrote {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
-        1), the candidate the other way round (partition 0 offsets 0 and 2). Their order counts: both are of
-        taxi 7, whose events must keep their order.
+        The reference wrote {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"}; the candidate wrote them in
+        the opposite order. Reference p0:0 and p0:1, candidate p0:0 and p0:2. Both belong to taxi 7, so
+        their order matters.
         """,
     ),
     (
         "unordered",
         "L:7a",
+        "taxi 7 · ride a",
         """
-        The reference wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. No
-        equal one came before the candidate ended or was long past it.
+        Missing from the candidate: {"taxi":7,"ride":"a"}. Reference p0:0. The candidate has ended, or is
+        long past this point.
         """,
     ),
 ]
@@ -103,38 +107,40 @@ def shortened(text: str) -> str:
     return re.sub(r',"ts":\d+', "", text)
 
 
-@pytest.mark.parametrize(("order", "trace", "text"), TEXTS)
-def test_a_difference_is_told_in_plain_words(order: str, trace: str, text: str) -> None:
-    found = [shortened(report["text"]) for report in reports(order, rides(trace), KINDS)]
-    assert found == [" ".join(text.split())]
+@pytest.mark.parametrize(("order", "trace", "title", "text"), TEXTS)
+def test_a_difference_is_told_in_a_title_and_in_plain_words(
+    order: str, trace: str, title: str, text: str
+) -> None:
+    (report,) = reports(order, rides(trace), KINDS)
+    assert (report["title"], shortened(report["text"])) == (title, " ".join(text.split()))
 
 
-OF_TAXI_7 = "both are of taxi 7, whose ride events must keep their order"
-MAY_NOT_MOVE = "must not change places"
+MATTERS = "so their order matters"
 BEFORE = "before: {field: ts}}"
 
 
 @pytest.mark.parametrize(
     ("order", "events", "reason"),
     [
-        ("{barrier: night, inner: {per_key: [taxi]}}", "7a 1", f"night events {MAY_NOT_MOVE} with any other"),
-        ("{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}", "7a 7b", OF_TAXI_7),
-        ("{dependent: [[night, ride]]}", "1 7a", f"night and ride events {MAY_NOT_MOVE}"),
+        ("{barrier: night, inner: {per_key: [taxi]}}", "7a 1", "No event may move across a night event"),
+        ("{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}", "7a 7b",
+         f"Both belong to taxi 7, {MATTERS}"),
+        ("{dependent: [[night, ride]]}", "1 7a", "Events of kinds night and ride must keep their order"),
         (
             "{dependent: [{pair: [ride, ride], within: {field: ts, less_than: 1.5}}]}", "7a 8b",
-            f"their ts differ by less than 1.5, so they {MAY_NOT_MOVE}",
+            f"Their ts differ by less than 1.5, {MATTERS}",
         ),
         (
             "{dependent: [{pair: [ride, ride], same: [taxi], within: {field: ts, less_than: 2}}]}", "7a 7b",
-            f"both are of taxi 7 and their ts differ by less than 2, so they {MAY_NOT_MOVE}",
+            f"Both belong to taxi 7 and their ts differ by less than 2, {MATTERS}",
         ),
         (
             f"{{dependent: [{{pair: [night, ride], {BEFORE}, {{pair: [ride, night], {BEFORE}]}}", "7a 1",
-            f"the ts of the ride is smaller than that of the night, so they {MAY_NOT_MOVE}",
+            f"The ts of the ride is smaller than that of the night, {MATTERS}",
         ),
         (
             "{dependent: [{pair: [ride, night], same: [{first: taxi, second: day}]}]}", "1a 1",
-            f"the taxi of the ride is the day of the night (1), so they {MAY_NOT_MOVE}",
+            f"The taxi of the ride is the day of the night (1), {MATTERS}",
         ),
     ],
 )  # fmt: skip
@@ -145,9 +151,9 @@ def test_the_rule_that_holds_for_two_events_that_changed_places_is_the_reason(
     trace = f"L:{one} L:{other} R:{other} R:{one}"
     (report,) = reports(order, rides(trace), "kinds: {night: {where: {type: eod}}, ride: {}}")
     first, second = (record(event(word)).decode() for word in (one, other))
-    at = "(partition 0 offsets 0 and 1)"
-    moved = f"The reference wrote {first} before {second} {at}, the candidate the other way round {at}."
-    assert report["text"] == f"{moved} Their order counts: {reason}."
+    moved = f"The reference wrote {first} before {second}; the candidate wrote them in the opposite order."
+    where = "Reference p0:0 and p0:1, candidate p0:0 and p0:1."
+    assert report["text"] == f"{moved} {where} {reason}."
 
 
 def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -> None:
@@ -157,7 +163,8 @@ def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -
             driver.feed(side, [record({"k": key})], partition=partition)
     driver.end()
     (report,) = driver.reports()
-    assert report["text"].startswith('On one side {"k":"a"} comes before {"k":"b"}, on the other behind it')
+    assert report["text"].startswith('One side has {"k":"a"} before {"k":"b"}, the other has it after.')
+    assert report["title"] == "a and b"
 
 
 def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
@@ -170,25 +177,29 @@ def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
         "o.y\\.z": {"reference": "‹absent›", "candidate": "new"},
         "v": {"reference": 1, "candidate": 2},
     }
-    differ = 'they differ in o.y\\.z (‹absent› became "new"), v (1 became 2).'
-    assert report["text"].endswith(f"instead. Both are about id 1, and {differ}")
+    assert report["text"] == (
+        '`o.y\\.z` changed from absent to "new" and `v` changed from 1 to 2 in id 1. '
+        "Reference p0:0, candidate p0:0."
+    )
+    assert report["title"] == "o.y\\.z absent → new, v 1 → 2 · id 1"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("x" * 400 + "OLD", "x" * 400 + "NEW", 'xxxOLD" became …xxx'),
+        ("x" * 400 + "OLD", "x" * 400 + "NEW", 'xxxOLD" to …xxx'),
         ([*range(200)], [*range(150), -1, *range(151, 200)], "148,149,-1,151,"),
-        ("é", "e\u0301", r'("\xe9" became "e\u0301")'),
+        ("é", "e\u0301", r'from "\xe9" to "e\u0301" in id 1'),
     ],
 )
 def test_of_long_or_like_values_that_is_told_in_which_they_differ(before: Any, after: Any, told: str) -> None:
-    assert told in changed({"id": 1, "v": before}, {"id": 1, "v": after})["text"].split("differ in")[1]
+    assert told in changed({"id": 1, "v": before}, {"id": 1, "v": after})["text"]
 
 
 def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
     report = changed({"id": 1, **dict.fromkeys("abcd", 0)}, {"id": 1, **dict.fromkeys("abcd", 1)})
-    assert report["text"].endswith("Both are about id 1, and they differ in a, b, c, d.")
+    assert report["text"].startswith("4 fields changed in id 1: `a`, `b`, `c`, `d`.")
+    assert report["title"] == "a 0 → 1, b 0 → 1, c 0 → 1 and 1 more field · id 1"
 
 
 def test_values_that_are_no_objects_differ_as_a_whole() -> None:
@@ -198,13 +209,15 @@ def test_values_that_are_no_objects_differ_as_a_whole() -> None:
     finding = Finding("changed", five, six, ())
     report = driver.explainer().report(Divergence(finding, False, finding))
     assert report["fields"] == {"": {"reference": 5, "candidate": 6}}
-    assert report["text"].endswith("instead. They differ in the whole value.")
+    assert (report["title"], report["text"].split(".")[0]) == ("5 → 6", "The whole value changed from 5 to 6")
 
 
 def test_what_lies_behind_a_hole_says_so() -> None:
     (report,) = reports("unordered", "L:a1", hole=True)
     assert report["tainted"] is True
-    assert report["text"].endswith("a part of the input that was not checked, so it decides nothing.")
+    assert report["text"].endswith(
+        "It comes after input that was not checked, so it does not count towards the verdict."
+    )
 
 
 def test_positions_scope_and_witness_are_data() -> None:
@@ -243,9 +256,45 @@ def test_numbers_that_json_libraries_would_round_are_kept_as_texts() -> None:
 
 def test_what_a_text_says_of_masked_fields_is_only_their_names() -> None:
     report = changed({"id": "s", "v": 0}, {"id": "s", "v": 1}, show=Mask([]))
-    assert report["text"].endswith("instead. They differ in v.")
+    assert report["text"].startswith("`v` changed (hidden value). ")
+    assert report["title"] == "v · 2 hidden fields"
     (report,) = reports("{per_key: [k]}", "L:a1 L:a2 R:a2 R:a1", show=Mask([]))
-    assert report["text"].endswith("counts: both are of one k, whose events must keep their order.")
+    assert report["text"].startswith(
+        "The candidate wrote two events in the opposite order, each an event with"
+    )
+    assert report["text"].endswith("Both have the same k, so their order matters.")
+    assert report["title"] == "2 hidden fields"
+
+
+HIDING = [
+    (["v"], "v 0 → 1 · 1 hidden field", "`v` changed from 0 to 1."),
+    (["id"], "v · id s · 1 hidden field", '`v` changed (hidden value) in id "s".'),
+]
+
+
+@pytest.mark.parametrize(("show", "title", "sentence"), HIDING)
+def test_hidden_fields_are_left_out_and_counted(show: list[str], title: str, sentence: str) -> None:
+    report = changed({"id": "s", "v": 0}, {"id": "s", "v": 1}, show=Mask(show))
+    assert report["title"] == title
+    assert report["text"].startswith(sentence)
+
+
+def test_an_event_is_told_by_what_may_be_shown_of_it() -> None:
+    (report,) = reports("unordered", rides("L:7a"), KINDS, show=Mask(["taxi"]))
+    assert report["title"] == "taxi 7"
+    assert report["text"].startswith('Missing from the candidate: {"taxi":7} and 2 hidden fields.')
+    (report,) = reports("unordered", rides("L:7a"), KINDS, show=Mask([]))
+    assert report["title"] == "ride · 3 hidden fields"
+    assert report["text"].startswith("Missing from the candidate: a ride event with 3 hidden fields.")
+
+
+def test_a_title_is_one_line_of_at_most_120_characters() -> None:
+    names = [f"{letter}\n" * 30 for letter in "abcd"]
+    report = changed(
+        {"id": "1\n" * 99, **dict.fromkeys(names, "0")}, {"id": "1\n" * 99, **dict.fromkeys(names, "9")}
+    )
+    assert len(report["title"]) <= 120
+    assert report["title"].isprintable()
 
 
 def test_a_masked_report_holds_no_value_that_may_not_be_seen() -> None:
@@ -272,7 +321,7 @@ def test_an_event_without_a_partner_names_the_input_record_that_it_comes_from(
     event = divergence.finding.event[:-1]
     marked = divergence.finding._replace(left=Event(*event, mark))
     report = driver.explainer(EVERYTHING).report(divergence._replace(finding=marked))
-    assert report["text"].endswith(f"No equal one came before the candidate ended or was long past it.{told}")
+    assert report["text"].endswith(f"The candidate has ended, or is long past this point.{told}")
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,15 @@ from loadtest.memory import ManualClock, MemorySource
 from tests.support.statuses import START, coverage, diverged, partition, reset
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.core.events import Side
-from twinstream.explain.exclusions import exclusions
-from twinstream.explain.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
-from twinstream.explain.receipt_text import markdown
+from twinstream.explain.receipts.exclusions import exclusions
+from twinstream.explain.receipts.markdown import markdown
+from twinstream.explain.receipts.receipt import (
+    Gate,
+    Receipt,
+    receipt_of_answer,
+    receipt_of_status,
+    schema_text,
+)
 from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check
 from twinstream.offline.offset_range import Edge
@@ -110,7 +116,7 @@ def of_range(source: MemorySource, begin: Edge, end: Edge) -> Receipt:
 
 
 def test_the_schema_that_is_kept_is_the_one_of_the_model() -> None:
-    command = "python -m twinstream.explain.receipt > docs/receipt.schema.json"
+    command = "python -m twinstream.explain.receipts.receipt > docs/receipt.schema.json"
     assert KEPT.read_text(encoding="utf-8") == schema_text(), f"run `{command}`"
     Draft202012Validator.check_schema(json.loads(schema_text()))
 

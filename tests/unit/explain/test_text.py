@@ -5,7 +5,7 @@ from typing import Any
 from twinstream.explain.picture import ASCII
 from twinstream.explain.text import SHOWN, heading, tell_answer, tell_divergence
 
-TEXT = "The reference wrote 1, and the candidate did not. " * 3
+TEXT = "Missing from the candidate: 1. Reference p0:3. " * 3
 REPORT: dict[str, Any] = {
     "id": "5f0c",
     "kind": "missing",
@@ -16,6 +16,7 @@ REPORT: dict[str, Any] = {
     "fields": {},
     "witness": [],
     "text": TEXT.strip(),
+    "title": "ride a · taxi 7",
 }
 
 
@@ -38,9 +39,9 @@ def test_an_answer_is_told_with_counts_and_pictures() -> None:
         "events: reference 12,000, candidate 3; matched 1 pair; unmatched: reference 1, candidate 0",
         "divergences: 1 missing",
         "",
-        '1. missing · taxi 7, day "mon" · id 5f0c',
+        "1. missing · ride a · taxi 7 · id 5f0c",
     ]
-    assert told[5].startswith("   The reference wrote 1,")
+    assert told[5].startswith("   Missing from the candidate: 1.")
     assert "✕" in told[-1]
 
 
@@ -73,7 +74,13 @@ def test_sentences_are_wrapped_unless_told_otherwise() -> None:
 
 
 def test_a_heading_is_in_ascii_where_the_picture_is() -> None:
-    assert heading({**REPORT, "scope": {}}, 80, ASCII) == "missing - id 5f0c"
+    report = {**REPORT, "title": "fare 1 → 2 · taxi 7"}
+    assert heading(report, 80, ASCII) == "missing - fare 1 -> 2 - taxi 7 - id 5f0c"
+
+
+def test_a_report_without_a_title_is_headed_by_its_scope() -> None:
+    assert heading({**REPORT, "title": ""}, 80) == 'missing · taxi 7, day "mon" · id 5f0c'
+    assert heading({**REPORT, "title": "", "scope": {}}, 80) == "missing · id 5f0c"
 
 
 def test_what_is_told_cannot_act_on_the_terminal() -> None:

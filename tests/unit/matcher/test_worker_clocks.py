@@ -186,7 +186,7 @@ def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(be
     bench.put_out(RIGHT, 0)
     status = bench.settled()
     (after,) = bench.reports().values()
-    text = f"{before.text} One came after all, 0 s later than this; that was too late."
+    text = f"{before.text} An equal event came 0 s later, which is too late to count."
     assert after == before.model_copy(update={"late": 0.0, "text": text})
     assert (status.verdict, status.divergences.total) == ("DIVERGED", 1)
     assert [status.accounts.reference.divergent, status.accounts.candidate.divergent] == [1, 1]

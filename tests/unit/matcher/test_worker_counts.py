@@ -7,12 +7,12 @@ import io
 import orjson
 import pytest
 from rich.console import Console
+from twinstream.explain.receipts.receipt import receipt_of_status
+from twinstream.explain.receipts.markdown import markdown
 
 from tests.support.workers import SPEC, Bench
 from twinstream.cli.commands.status import Overview
 from twinstream.core.events import Side
-from twinstream.explain.receipt import receipt_of_status
-from twinstream.explain.receipt_text import markdown
 from twinstream.status.comparison import ComparisonStatus
 
 NAMED = f"{SPEC}identity: [k, id]\n"

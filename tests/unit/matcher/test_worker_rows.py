@@ -77,7 +77,7 @@ def test_last_rows_that_differ_are_one_changed_that_names_the_rows_before(bench:
     (report,) = bench.reports().values()
     assert report.kind == "changed"
     assert report.text.endswith(
-        'Both are about k "a", and they differ in v (2 became 3). '
+        '`v` changed from 2 to 3 in k "a". Reference p0:1, candidate p0:0. '
         "The reference had written 1 row of this key before (offset 0)."
     )
 

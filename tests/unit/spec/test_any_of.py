@@ -19,7 +19,7 @@ from twinstream import check
 from twinstream.answers import Sides
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.errors import RelationError
-from twinstream.explain.exclusions import exclusions
+from twinstream.explain.receipts.exclusions import exclusions
 from twinstream.spec.codec.codec import Codec, UnjudgedRecord
 from twinstream.spec.load import digest
 
@@ -195,7 +195,7 @@ def test_a_difference_shows_the_values_as_they_came() -> None:
     answer = check({**comparison(), "identity": ["key"]}, [picked(1)], [picked(9)])
     (found,) = answer.examples
     assert (found.kind, found.fields) == ("changed", {"pick": Sides(reference=1, candidate=9)})
-    assert found.text.endswith("(1 became 9). `pick` of the candidate is none of its right values.")
+    assert found.text.endswith(" The candidate's `pick` is not one of its right values.")
 
 
 def test_values_that_are_both_right_are_no_part_of_a_difference() -> None:

@@ -22,7 +22,7 @@ from twinstream.api.state.contrast import ComparisonFacts, one_sided
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import View
 from twinstream.api.stream.timeline import Phase
-from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
+from twinstream.explain.receipts.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status.common import Sides
 from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Version
 from twinstream.status.trials import Contrast, OneSided

@@ -22,7 +22,7 @@ from twinstream.api.state.final import keeping_final
 from twinstream.api.state.matchers import MatcherView
 from twinstream.api.state.merging import merged
 from twinstream.api.stream.timeline import Timeline
-from twinstream.explain.exclusions import Exclusion
+from twinstream.explain.receipts.exclusions import Exclusion
 from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
 
 

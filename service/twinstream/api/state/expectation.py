@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from twinstream.explain.exclusions import Exclusion
+from twinstream.explain.receipts.exclusions import Exclusion
 from twinstream.spec.load import ComparisonFile
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides
 from twinstream.status.comparison import (

@@ -20,7 +20,7 @@ from twinstream.cli.shared.receipts import files_callback, write_receipt
 from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SettingsError
-from twinstream.explain.receipt import receipt_of_answer
+from twinstream.explain.receipts.receipt import receipt_of_answer
 from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check as run_check
 from twinstream.offline.offset_range import Edge, edge_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from twinstream.errors import SettingsError
-from twinstream.explain.receipt import Receipt
-from twinstream.explain.receipt_text import markdown
+from twinstream.explain.receipts.markdown import markdown
+from twinstream.explain.receipts.receipt import Receipt
 
 _MARKDOWN, _JSON = {".md", ".markdown"}, {".json"}
 

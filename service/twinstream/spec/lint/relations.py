@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
@@ -194,40 +194,53 @@ def _times_hold(link: Link, first: Fields, second: Fields) -> bool:
     return True
 
 
+class Reason(NamedTuple):
+    """Why two events must keep their order: a sentence without its stop.
+
+    `is_law` if the sentence itself says that they must; else it says what the two have in common.
+    """
+
+    text: str
+    is_law: bool
+
+    def so(self, conclusion: str) -> str:
+        """The whole sentence, with what follows from the reason."""
+        return f"{self.text}, so {conclusion}."
+
+
 def why(
     order: Order, first: str, second: str, first_fields: Fields, second_fields: Fields, shown: Fields
-) -> str:
-    """Why two events may not change places, as the part of a sentence after a colon.
+) -> Reason:
+    """Why two events must keep their order.
 
     The kinds and fields of both tell which link holds. `shown` has the fields of the first whose values may
     be shown, as texts.
 
     >>> order = PerKey.model_validate({"per_key": ["taxi"]})
-    >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"})
-    'both are of taxi 7, whose events must keep their order'
+    >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"}).text
+    'Both belong to taxi 7'
     """
     found = list(links(order, first, second))
     holding = [link for link in found if holds(link, first_fields, second_fields)] or found
     if not holding:
-        return "the declared order relates them"
+        return Reason("The declared order relates them", is_law=False)
     link = holding[0]
     conditions = [*_same_texts(link, shown), *_time_texts(link)]
+    is_law = bool(link.function) or link.form == "barrier" or not conditions
     if link.function:
-        conditions.append(f"{link.function} says that their order counts")
-        return " and ".join(conditions)
-    if not conditions:
-        return _law(link)
-    if link.within is None and link.before is None and all(here == there for here, there in link.same):
-        return f"{conditions[0]}, {_law(link, 'whose ')}"
-    return f"{' and '.join(conditions)}, so they must not change places"
+        conditions.append(f"`{link.function}` says that their order matters")
+    elif is_law:
+        conditions.append(_law(link))
+    text = " and ".join(conditions)
+    return Reason(text if text.startswith("`") else text[0].upper() + text[1:], is_law)
 
 
 def _same_texts(link: Link, shown: Fields) -> Iterator[str]:
     alike = [here for here, there in link.same if here == there]
     if alike and all(field in shown for field in alike):
-        yield f"both are of {' and '.join(f'{field} {shown[field]}' for field in alike)}"
+        yield f"both belong to {', '.join(f'{field} {shown[field]}' for field in alike)}"
     elif alike:
-        yield f"both are of one {' and '.join(alike)}"
+        yield f"both have the same {' and '.join(alike)}"
     for here, there in link.same:
         if here != there:
             value = f" ({shown[here]})" if here in shown else ""
@@ -242,15 +255,26 @@ def _time_texts(link: Link) -> Iterator[str]:
         yield f"the {field} of the {earlier} is smaller than that of the {later}"
 
 
-def _law(link: Link, whose: str = "") -> str:
+def _law(link: Link) -> str:
     """The rule that the order states, in terms of the kinds."""
     if link.form == "sequence":
-        return f"{whose or 'all '}events must keep their order"
+        return "all events must keep their order"
     if link.form == "barrier":
-        return f"{whose}{_plural(link.barrier)} must not change places with any other"
+        return f"no event may move across {one_of(link.barrier)}"
     if link.first == link.second:
-        return f"{whose}{_plural(link.first)} must keep their order"
-    return f"{whose}{link.first} and {_plural(link.second)} must not change places"
+        return f"all {_plural(link.first)} must keep their order"
+    return f"events of kinds {link.first} and {link.second} must keep their order"
+
+
+def one_of(kind: str) -> str:
+    """An event of a kind, in words.
+
+    >>> one_of("ride"), one_of("end_of_day"), one_of("event")
+    ('a ride event', 'an end_of_day event', 'an event')
+    """
+    if kind == DEFAULT_KIND:
+        return "an event"
+    return f"{'an' if kind[:1] in set('aeiou') else 'a'} {kind} event"
 
 
 def _plural(kind: str) -> str:

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from twinstream.explain.checks import check_lines
 from twinstream.explain.coverage import LOOKED_AT
-from twinstream.explain.exclusions import Exclusion
 from twinstream.explain.reason import found_text
-from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
+from twinstream.explain.receipts.exclusions import Exclusion
+from twinstream.explain.receipts.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status.common import Accounts
 from twinstream.status.comparison import KindCoverage
 from twinstream.status.groups import Group

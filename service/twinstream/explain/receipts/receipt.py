@@ -1,9 +1,9 @@
 """Makes a verdict receipt for a change ticket: the verdict, all that it rests on, and all that it leaves out.
 
 A receipt is data first (`Receipt`, whose JSON Schema is kept in ``docs/receipt.schema.json``); a text is made
-from that (`twinstream.explain.receipt_text`). It holds no value of any event.
+from that (`twinstream.explain.receipts.markdown`). It holds no value of any event.
 
-``python -m twinstream.explain.receipt`` prints the schema.
+``python -m twinstream.explain.receipts.receipt`` prints the schema.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
-from twinstream.explain.exclusions import Exclusion, exclusions
 from twinstream.explain.masking import Mask
+from twinstream.explain.receipts.exclusions import Exclusion, exclusions
 from twinstream.grouping.wording import without_values
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import parse_path, path_text
