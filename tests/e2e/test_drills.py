@@ -210,7 +210,7 @@ TROUBLES = {
 def _plant_and_hold(drill: Drill) -> None:
     """A difference that cannot be saved is found, and waits."""
     drill.plant()
-    drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "a difference is held")
+    drill.says(lambda status: "announced once it is saved" in status["reason"], "a difference is held")
 
 
 @pytest.mark.parametrize("name", TROUBLES)

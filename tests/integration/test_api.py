@@ -168,8 +168,8 @@ MISUNDERSTOOD = [
     ("unmatched?side=left", "side: "),
     ("unmatched?cursor=7", "cursor: "),
     ("unmatched?limit=0", "limit: "),
-    ("gate?since=14:02", "since: '14:02' is no time with its zone; write it like 2026-03-01T14:02:00Z"),
-    ("gate?since=2026-03-01T14:02:00", "since: '2026-03-01T14:02:00' is no time with its zone; "),
+    ("gate?since=14:02", "since: '14:02' is not a time with a zone; write it like 2026-03-01T14:02:00Z"),
+    ("gate?since=2026-03-01T14:02:00", "since: '2026-03-01T14:02:00' is not a time with a zone; "),
     *((f"{gate}?{query}", told) for gate in ("gate", "gate/strict", "gate/rollback") for query, told in (
         ("min_match=5", "min_match: "),
         ("min_matched=-1", "min_matched: "),

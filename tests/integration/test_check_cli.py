@@ -68,7 +68,7 @@ def test_without_json_the_answer_is_for_people(folder: Path) -> None:
     code, out, err = run(folder, *files("a.jsonl", "b.jsonl"))
     assert (code, err) == (1, "")
     lines = out.splitlines()
-    assert lines[0].startswith("DIVERGED The outputs differ, known at line 4")
+    assert lines[0].startswith("DIVERGED The outputs differ, first proven at line 4")
     counts = "events: reference 2, candidate 2; matched 1 pair; unmatched: reference 1, candidate 1"
     assert lines[1:4] == [counts, "divergences: 1 missing, 1 extra", ""]
     assert lines[4].startswith("1. missing · v 2 · id ")

@@ -113,7 +113,7 @@ MISTAKES = {
         (f"{NAME} --candidate ''", 2, "it is empty; name VERSION, or leave the option out"),
         (f"{NAME} --spec-digest ''", 2, "it is empty; name DIGEST, or leave the option out"),
         (f"{NAME} --since ''", 2, "it is empty; name TIME, or leave the option out"),
-        (f"{NAME} --since 14:02", 2, "'14:02' is no time with its zone; write it like 2026-03-01T14:02:00Z"),
+        (f"{NAME} --since 14:02", 2, "'14:02' is not a time with a zone; write it like 2026-03-01T14:02:00Z"),
         (f"{NAME} --wait soon", 2, "'soon' is not a duration; write it like 500ms, 60s, 5m, 2h or 1d"),
         (f"{NAME} --wait 1m --poll 50ms", 2, "it must be at least 100ms"),
         (f"{NAME} --min-matched -1", 2, "-1 is not in the range x>=0"),

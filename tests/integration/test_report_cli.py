@@ -37,7 +37,7 @@ def service() -> Iterator[Served]:
 def test_the_receipt_of_a_running_comparison_is_printed_or_written(service: Served, tmp_path: Path) -> None:
     out = run(tmp_path, "report", NAME, url=service.url)
     assert out.startswith(f"# Verdict receipt: {NAME}\n\n**EQUIVALENT**: ")
-    assert "| gate | **pass**: Equivalent: 5000 events matched" in out
+    assert "| gate | **pass**: Equivalent: 5,000 events matched" in out
     assert "| `equality.ignore` | processed\\_at | any change of the field | not named | - |" in out
 
     service.publish(diverged(at=now()))

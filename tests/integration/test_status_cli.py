@@ -27,7 +27,7 @@ def run(service: Served, *arguments: str, code: int = 0, encoding: str = "utf-8"
 
 def test_the_gate_is_one_line_and_an_exit_code(service: Served) -> None:
     out = run(service, "gate", NAME)
-    assert out.startswith("pass Equivalent: 5000 events matched; verified through ")
+    assert out.startswith("pass Equivalent: 5,000 events matched; verified through ")
     assert out.count("\n") == 1
     service.publish(diverged(at=now()))
     assert run(service, "gate", NAME, code=1).startswith("fail ")
@@ -57,14 +57,14 @@ def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     assert step.startswith("- 2 events are overdue. Their partners have to come; ")
 
 
-TOO_FEW = "undecided No difference so far, but 5000 pairs match of 5001 asked for.\n"
+TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pairs match.\n"
 
 
 @pytest.mark.parametrize(
     ("scope", "code", "told"),
     [
         (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
-        (("--min-matched", "5001"), 3, f"{TOO_FEW}- 1 more pair has to match (5,000 of 5,001)"),
+        (("--min-matched", "5001"), 3, f"{TOO_FEW}- 1 more pair required (5,000 of 5,001)"),
         (("--candidate", "1.9.1 +x&y"), 3, "undecided It was asked about the candidate 1.9.1 +x&y, and "),
         (("--spec-digest", "5f0c9a", "--since", "2026-03-01T14:02:00+02:00"), 0, "pass Equivalent"),
         (("--spec-digest", "5f0c9b"), 3, "undecided It was asked about the file 5f0c9b, and follows 5f0c9a"),

@@ -63,7 +63,7 @@ def test_an_answer_tells_itself_to_people() -> None:
     answer = check(PER_TAXI, RIDES, SWAPPED)
     assert answer.text == str(answer)
     assert repr(answer) == "<Answer DIVERGED, 2 pairs, 1 divergences>"
-    assert answer.text.startswith("DIVERGED The outputs differ, known at line 4")
+    assert answer.text.startswith("DIVERGED The outputs differ, first proven at line 4")
     assert answer.examples[0].diagram in answer.text.replace("\n   ", "\n")
     assert "╳" in str(answer.examples[0])
 

@@ -21,7 +21,7 @@ def undiverged(
     """The reason of any verdict but DIVERGED; `order` says how the outputs are compared.
 
     >>> undiverged(Verdict.EQUIVALENT, [], [], 1200, "in any order")
-    '1,200 pairs match, and nothing differs; the outputs are compared in any order.'
+    '1,200 pairs match, nothing differs. Compared in any order.'
     >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], 0, "in any order")
     'Not decided: a; b; c; and 1 more.'
     """
@@ -30,7 +30,7 @@ def undiverged(
     if verdict is Verdict.PENDING:
         return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
     matched = "1 pair matches" if pairs == 1 else f"{pairs:,} pairs match"
-    return f"{matched}, and nothing differs; the outputs are compared {order}."
+    return f"{matched}, nothing differs. Compared {order}."
 
 
 def undecided(doubts: Sequence[str]) -> str:

@@ -53,18 +53,16 @@ class _Behind(NamedTuple):
 def _told(side: Side, behind: _Behind, *, known: bool) -> Silence:
     name, other = NAMES[side], NAMES[side.other]
     if not known:
-        return Silence(
-            side, stalled=False, sentence=f"it is not known yet where the topic of the {name} ends"
-        )
+        return Silence(side, stalled=False, sentence=f"the end of the {name}'s topic is not known yet")
     events = (
         f"1 newer event of the {other} waits"
         if behind.waiting == 1
         else (f"{behind.waiting:,} newer events of the {other} wait")
     )
-    older = f"its newest record is {behind.seconds:.0f} s older than the {other}'s"
-    nothing = f"it has written nothing in {behind.seconds:.0f} s of the {other}"
+    older = f"its newest record is {behind.seconds:,.0f} s older than the {other}'s"
+    nothing = f"it wrote nothing while the {other} wrote for {behind.seconds:,.0f} s"
     reason = older if behind.has_written else nothing
-    return Silence(side, stalled=True, sentence=f"the {name} is stalled: {reason}, and {events} for it")
+    return Silence(side, stalled=True, sentence=f"the {name} is stalled: {reason}; {events} for it")
 
 
 def _behind(run: ComparisonRun, side: Side) -> _Behind | None:

@@ -269,28 +269,30 @@ class Check:
         waiting = {side: comparison.unmatched(side) for side in Side}
         lacking = comparison.disagreeing_batches
         if any(waiting.values()) and not self._diverged:
-            counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
-            lacking.append(f"{counts} are unmatched, and the sides are open")
+            counts = " and ".join(f"{count:,} of the {NAMES[side]}" for side, count in waiting.items())
+            lacking.append(f"{counts} are unmatched, and the sides have not ended")
         if evidence and comparison.matched < self._spec.evidence.matched:
             wanted = self._spec.evidence.matched
-            lacking.append(f"{comparison.matched} of {wanted} pairs match (evidence.matched)")
+            lacking.append(
+                f"only {comparison.matched:,} of {wanted:,} required pairs match (evidence.matched)"
+            )
         return lacking
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
         if verdict is Verdict.DIVERGED:
             decided_at = self._decided_at()
             what = "line" if self._edges is None else "record"
-            when = f"known at {what} {decided_at}" if decided_at else "known at the end of the input"
-            return differ_text(self.comparison, self._spec, f", {when}")
+            when = f"{what} {decided_at:,}" if decided_at else "the end of the input"
+            return differ_text(self.comparison, self._spec, f", first proven at {when}")
         if verdict is Verdict.INCONCLUSIVE:
             return undecided(doubts)
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
         matched = self.comparison.matched
         if not matched:
-            return f"Nothing differs, and no pair was compared; that would be {self._spec.order_text}."
-        what = "The one pair matches" if matched == 1 else f"All {matched} pairs match"
-        return f"{what}; they are compared {self._spec.order_text}."
+            return "Nothing differs, but no pair was compared."
+        what = "The one pair matches" if matched == 1 else f"All {matched:,} pairs match"
+        return f"{what}. Compared {self._spec.order_text}."
 
 
 def check(

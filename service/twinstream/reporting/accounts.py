@@ -12,8 +12,8 @@ from twinstream.explain.divergence import NAMES
 from twinstream.spec.file.model import Spec
 from twinstream.status.common import Accounts
 
-DISPUTED = "a difference was found that may be a known one, and is not classified yet"
-HELD = "a difference was found, which counts when the batches that were open then are finished"
+DISPUTED = "a difference was found; whether a known difference covers it is not decided yet"
+HELD = "a difference was found; it counts once the batches open at that time are finished"
 
 
 def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
@@ -43,14 +43,15 @@ def hole_of(hole: Hole, spec: Spec) -> dict[str, Any]:
 
 def differ_text(comparison: Comparison, spec: Spec, how: str) -> str:
     """The reason of DIVERGED, with `how` the outputs differ, and what limits what is told of it."""
-    text = f"The outputs differ{how}; they are compared {spec.order_text}"
+    sentences = [f"The outputs differ{how}.", f"Compared {spec.order_text}."]
     if comparison.open_scopes.gave_up:
         limit = comparison.rules.scope_limit
-        text += f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
+        sentences.append(f"Not all of it is explained: limits.scope_events ({limit:,}) was reached.")
     count = 0 if comparison.retries is None else comparison.retries.unmarked
     if count:
-        them = "one record without marks was taken as it is" if count == 1 else (
-            f"{count:,} records without marks were taken as they are"
-        )  # fmt: skip
-        text += f"; {them}"
-    return f"{text}."
+        sentences.append(
+            "1 record without marks was taken as it is."
+            if count == 1
+            else f"{count:,} records without marks were taken as they are."
+        )
+    return " ".join(sentences)

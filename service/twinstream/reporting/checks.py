@@ -14,10 +14,7 @@ from twinstream.spec.file.checks import Check
 from twinstream.spec.file.model import Spec
 from twinstream.status.comparison import CheckedSide, CheckStatus, Position, Violation
 
-UNSAVED = (
-    "a violation was found, and is announced as soon as it is saved, and a look has found both topics "
-    "unchanged"
-)
+UNSAVED = "a violation was found; it is announced once it is saved and both topics are confirmed unchanged"
 NO_RECORDS = "recorded output has no control records"
 
 

@@ -39,7 +39,7 @@ from twinstream.status.groups import Group
 HOLES_SHOWN = 20
 UNPAIRED_TOLD = 250
 """At most so many unpaired events, left over last or still unmatched: 16 bytes each."""
-_UNCHANGED = "a look has found both topics unchanged"
+_UNCHANGED = "both topics are confirmed unchanged"
 T = TypeVar("T")
 
 
@@ -261,17 +261,17 @@ class Reporter:
             doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
             until = "it is saved" if comparison.proven.for_sure else _UNCHANGED
-            doubts.insert(0, f"a difference was found, and is announced as soon as {until}")
+            doubts.insert(0, f"a difference was found; it is announced once {until}")
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(self._overdue(suspicions))
         return doubts
 
     def _overdue(self, count: int) -> str:
-        it, partners = ("it", "its partner") if count == 1 else ("they", "their partners")
+        partners, them = ("its partner", "it") if count == 1 else ("their partners", "them")
         after = f"{self._spec.overdue.after.total_seconds():g} s"
         gone_on = f"the other side went on for {after} without {partners}"
         if self._spec.overdue.clock == "event_time":
-            gone_on = f"the other side's event times are {after} further than {it}, or more"
+            gone_on = f"the other side's event times are at least {after} ahead of {them}"
         events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
         return f"{events} overdue: {gone_on}"
 
@@ -304,8 +304,8 @@ class Reporter:
         seconds, after = (newest_ms - oldest_ms) / 1000, self._spec.overdue.after.total_seconds()
         if seconds > after:
             yield (
-                f"rows of a key have not been final for {seconds:,.0f} s: a newer one has always come before "
-                "both sides had consumed the same input, or a side is behind"
+                f"a key has had no final row for {seconds:,.0f} s: each time a newer row came before both "
+                "sides had consumed the same input, or a side is behind"
             )
 
     def evidence(self) -> status.Coverage:

@@ -29,7 +29,7 @@ def seen(browser: Browser, service: Served) -> Iterator[Watched]:
     """The page with all that it can show."""
     fields = KindCoverage(sampled=60, varied=["ad_id"], constant=["currency"])
     seen = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
-    lacking = coverage(210, ("210 of 1,000 pairs",)).model_copy(update=seen)
+    lacking = coverage(210, ("210 of 1,000 required pairs",)).model_copy(update=seen)
     known = {"explained_by_rule": {"PRICE-17": 1200}}
     service.publish(
         divergence("c"),

@@ -117,12 +117,12 @@ def test_checks_are_shown_with_the_places_of_their_violations(service: Served, p
 
 
 def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:
-    lacking = coverage(210, ("210 of 1,000 pairs",))
+    lacking = coverage(210, ("210 of 1,000 required pairs",))
     service.publish(status(at=later(1), verdict="PENDING", reason="Incomplete.", coverage=lacking))
     expect(verdict(page)).to_have_text("…PENDING")
     needs = region(page, "What a verdict still needs")
     expect(needs).to_contain_text("210 of 1,000")
-    expect(needs.get_by_role("listitem")).to_contain_text("790 more pairs have to match (210 of 1,000)")
+    expect(needs.get_by_role("listitem")).to_contain_text("790 more pairs required (210 of 1,000)")
 
 
 def test_an_inconclusive_comparison_shows_what_would_decide_it(service: Served, page: Page) -> None:
@@ -130,7 +130,7 @@ def test_an_inconclusive_comparison_shows_what_would_decide_it(service: Served, 
     service.publish(overdue, status(at=later(1), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1))
     steps = region(page, "What would decide it").get_by_role("listitem")
     expect(steps).to_have_count(1)
-    expect(steps).to_contain_text("One event is overdue (1 of the reference; the oldest is ads.reference 0:8")
+    expect(steps).to_contain_text("1 event is overdue (1 of the reference; the oldest is ads.reference 0:8")
     expect(steps.locator("code").first).to_have_text("overdue.proves")
     service.publish(status(at=later(2)))
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
@@ -221,7 +221,7 @@ def test_what_was_not_checked_is_named(service: Served, page: Page) -> None:
     unchecked = region(page, "Not checked")
     expect(unchecked).to_contain_text(f"{gone} candidate · ads.candidate 0 : 77")
     expect(unchecked).to_contain_text("Not JSON.")
-    advice = f"begin anew: twinstream reset {NAME} --reason …."
+    advice = f"then reset: twinstream reset {NAME} --reason …."
     expect(region(page, "What would decide it")).to_contain_text(advice)
 
 
@@ -248,7 +248,7 @@ def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served
     expect(part(page, "since")).to_contain_text(["The last verdict, EQUIVALENT, is from"])
     expect(part(page, "answer")).to_have_text("undecided")
     expect(part(page, "gate-reason")).to_contain_text("Its matcher exited with code 1")
-    expect(region(page, "What would decide it")).to_contain_text("Its matcher has to run again")
+    expect(region(page, "What would decide it")).to_contain_text("The matcher must run again")
 
 
 def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser) -> None:

@@ -82,7 +82,7 @@ def test_a_silent_matcher_makes_its_status_stale_with_the_time(board: Board, clo
     view = board.view(NAME)
     assert (view.freshness.state, view.gate.answer) == ("stale", "undecided")
     assert view.status.health.reasons == [
-        "The status is stale since 2026-03-01 12:00:00 UTC: its matcher has fallen silent."
+        "The status is stale: the matcher has been silent since 2026-03-01 12:00:00 UTC."
     ]
 
 
@@ -289,7 +289,7 @@ def test_a_status_that_has_become_stale_is_made_into_bytes_once_more(board: Boar
     stale = board.body(NAME)
     assert fresh != stale
     assert board.body(NAME) is stale
-    assert b"has fallen silent" in stale.content
+    assert b"has been silent" in stale.content
 
 
 def test_a_slow_client_gets_the_newest_status_and_costs_a_bounded_number_of_events_and_bytes() -> None:

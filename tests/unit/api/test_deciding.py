@@ -47,7 +47,7 @@ def samples(*matched: int) -> list[Sample]:
 
 def pending(**changes: Any) -> ComparisonStatus:
     lack = coverage(
-        210, ("210 of 1,000 pairs", "0 of 300 seconds of Kafka time", "no `end_of_day` has matched")
+        210, ("210 of 1,000 required pairs", "0 of 300 s of Kafka time", "no `end_of_day` has matched")
     )
     kinds = {"matched_by_kind": {"ride": 210, "end_of_day": 0}, "kinds_required": ["ride", "end_of_day"]}
     lack = lack.model_copy(update={**kinds, "seconds": 0.0})
@@ -56,27 +56,27 @@ def pending(**changes: Any) -> ComparisonStatus:
 
 def test_missing_pairs_are_told_with_the_time_that_they_take_at_the_pace_of_late() -> None:
     assert steps(pending(), samples=samples(10, 110, 210))[0] == (
-        "790 more pairs have to match (210 of 1,000): about 8 s at 100 a second."
+        "790 more pairs required (210 of 1,000): about 8 s at 100 per second."
     )
 
 
 def test_nothing_is_promised_where_nothing_matches() -> None:
     assert steps(pending(), samples=samples(210, 210))[0].endswith(
-        "; none has matched lately, and both sides have to write for that."
+        "; no match recently: both sides must write."
     )
 
 
 def test_a_pace_below_one_a_second_is_not_called_none_a_second() -> None:
     told = steps(pending(), samples=samples(*range(150, 200), *[200] * 61, 210))[0]
-    assert told == "790 more pairs have to match (210 of 1,000): about 1 h 19 min."
+    assert told == "790 more pairs required (210 of 1,000): about 1 h 19 min."
 
 
 def test_missing_time_and_kinds_are_told_with_what_can_be_done() -> None:
     assert steps(pending())[1:] == [
-        "5 min more of Kafka time have to be verified (0 s of 5 min): as long as that, if both sides go on.",
+        "5 min more of Kafka time required (0 s of 5 min), while both sides keep writing.",
         (
-            "An event of the kind `end_of_day` has to match: none has yet. If the input may lack it, say so "
-            "in `evidence.may_be_absent`."
+            "No event of kind `end_of_day` has matched yet; one is required. If the input may lack it, name "
+            "it in `evidence.may_be_absent`."
         ),
     ]
 
@@ -91,8 +91,8 @@ def test_one_that_has_not_begun_is_told_why_and_where_a_beginning_is_declared() 
     told = steps(pending(waiting_for="no safe start: the topics begin an hour apart"))
     assert told == [
         (
-            "It has to begin: no safe start: the topics begin an hour apart. `start` in the comparison file, "
-            "or in a reset, declares where to begin."
+            "The comparison must start: no safe start: the topics begin an hour apart. Set `start` in the "
+            "comparison file or in a reset."
         )
     ]
 
@@ -102,8 +102,8 @@ def test_a_hole_never_heals_and_the_command_that_begins_anew_is_named() -> None:
     told = steps(status(verdict="INCONCLUSIVE", holes=[hole, hole], hole_count=2))
     assert told == [
         (
-            "2 stretches of the input were not checked, which nothing can make good. When the cause is gone, "
-            f"begin anew: `twinstream reset {NAME} --reason …`."
+            "2 parts of the input were not checked, and cannot be checked later. Fix the cause, then reset: "
+            f"`twinstream reset {NAME} --reason …`."
         )
     ]
 
@@ -127,9 +127,9 @@ def test_overdue_events_are_told_with_their_sides_and_the_oldest() -> None:
 @pytest.mark.parametrize(
     ("awaited", "told"),
     [
-        ("checkpoint", "as soon as a checkpoint has it"),
-        ("classification", "by 16 equal events or for"),
-        ("batches", "both versions have to write their control records"),
+        ("checkpoint", "once a checkpoint has it"),
+        ("classification", "by 16 equal events, or for"),
+        ("batches", "both versions must write their control records"),
     ],
 )
 def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awaited: str, told: str) -> None:
@@ -139,41 +139,41 @@ def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awa
 def test_a_side_that_stands_still_has_to_write_again() -> None:
     health = Health(status="degraded", reasons=["the candidate is stalled"], stalled=["candidate"])
     assert steps(status(health=health)) == [
-        "The candidate has to write again, or catch up: newer events of the reference wait for it."
+        "The candidate must write again or catch up: newer events of the reference wait for it."
     ]
 
 
 def test_a_service_that_is_away_has_to_answer_and_other_reasons_are_repeated() -> None:
     away = Health(status="degraded", reasons=["Kafka cannot be reached"], unreachable=["kafka"])
-    assert steps(status(health=away))[0].startswith("Kafka has to answer.")
+    assert steps(status(health=away))[0].startswith("Kafka must answer.")
     other = Health(status="degraded", reasons=["the topic is gone"])
-    assert steps(status(health=other)) == ["What the health names has to be put right. The topic is gone."]
+    assert steps(status(health=other)) == ["Health must be ok. The topic is gone."]
 
 
 def test_an_old_verified_prefix_is_told_with_the_event_that_holds_it_back() -> None:
     old = status(verified_through=START - timedelta(minutes=9))
     assert steps(old, unmatched(8, seconds=-540), unmatched(9, seconds=-5)) == [
         (
-            "The oldest event without a partner has to meet it: ads.reference 0:8, of 2026-03-01 11:51:00 "
+            "The oldest unmatched event must find its partner: ads.reference 0:8, of 2026-03-01 11:51:00 "
             "UTC. The candidate has not written it yet."
         )
     ]
-    assert steps(old) == ["Both topics have to be read to their ends, with nothing left that waits."]
+    assert steps(old) == ["Both topics must be read to their ends, with no unmatched event left."]
 
 
 def test_clocks_that_disagree_are_told() -> None:
     ahead = status(verified_through=START + timedelta(hours=1))
     assert steps(ahead) == [
-        "The clocks of Kafka and of this host have to agree: see the times of the newest records."
+        "The clocks of Kafka and of this host must agree: see the times of the newest records."
     ]
 
 
 @pytest.mark.parametrize(
     ("freshness", "told"),
     [
-        (awaited(START, 1.0), "Its matcher has to start."),
-        (heard(START, 9.0, 5.0), "Its matcher has to speak again."),
-        (lost(START, 1.0, "killed"), "Its matcher has to run again"),
+        (awaited(START, 1.0), "The matcher must start."),
+        (heard(START, 9.0, 5.0), "The matcher must report again."),
+        (lost(START, 1.0, "killed"), "The matcher must run again"),
     ],
 )
 def test_nothing_else_matters_while_nobody_compares(freshness: Any, told: str) -> None:
@@ -183,9 +183,9 @@ def test_nothing_else_matters_while_nobody_compares(freshness: Any, told: str) -
 
 def test_the_gate_says_it_while_it_is_undecided_and_only_then() -> None:
     board = Clocks().board()
-    assert board.view(NAME).gate.to_decide.startswith("Its matcher has to start.")
+    assert board.view(NAME).gate.to_decide.startswith("The matcher must start.")
     board.accept(status(verdict="INCONCLUSIVE", suspicions=1))
     board.accept(UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),)))
-    assert board.view(NAME).gate.to_decide.startswith("One event is overdue (1 of the reference;")
+    assert board.view(NAME).gate.to_decide.startswith("1 event is overdue (1 of the reference;")
     board.accept(diverged(at=START + timedelta(seconds=1)))
     assert (board.view(NAME).gate.answer, board.view(NAME).gate.to_decide) == ("fail", "")

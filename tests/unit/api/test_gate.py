@@ -40,7 +40,7 @@ def test_a_healthy_equivalent_comparison_that_is_verified_recently_passes() -> N
     answer = ask(status())
     assert (answer.answer, answer.passed, answer.failed, answer.undecided) == ("pass", True, False, False)
     assert answer.reason == (
-        "Equivalent: 5000 events matched; verified through 2026-03-01 11:59:58 UTC, 2 s ago."
+        "Equivalent: 5,000 events matched; verified through 2026-03-01 11:59:58 UTC, 2 s ago."
     )
 
 
@@ -72,7 +72,7 @@ def test_degraded_health_is_undecided_and_named() -> None:
 def test_a_status_that_is_not_live_is_undecided_whatever_it_says(verdict: str, freshness: Freshness) -> None:
     answer = ask(status(verdict=verdict), freshness)
     assert (answer.answer, answer.stale, answer.healthy) == ("undecided", True, False)
-    assert answer.reason.endswith(f"Its last verdict, {verdict}, no longer counts.")
+    assert answer.reason.endswith(f"Last known verdict: {verdict}.")
 
 
 def test_a_comparison_that_has_not_published_is_undecided() -> None:
@@ -130,7 +130,7 @@ def test_a_scope_that_is_met_changes_nothing_and_is_echoed() -> None:
 def test_a_pass_with_fewer_pairs_than_asked_for_is_undecided_and_a_fail_stays() -> None:
     found = asked(status(), min_matched=5001)
     assert (found.answer, found.passed, found.undecided) == ("undecided", False, True)
-    assert found.reason == "No difference so far, but 5000 pairs match of 5001 asked for."
+    assert found.reason == "No difference so far, but only 5,000 of 5,001 required pairs match."
     assert asked(diverged(), min_matched=10**9).answer == "fail"
 
 
@@ -139,27 +139,26 @@ def test_a_pass_with_fewer_pairs_than_asked_for_is_undecided_and_a_fail_stays() 
 def test_an_answer_about_something_else_is_undecided(it: ComparisonStatus, scope: dict[str, str]) -> None:
     found = asked(it, **scope)
     assert (found.answer, found.passed, found.failed, found.undecided) == ("undecided", False, False, True)
-    assert found.reason.startswith("It was asked about the ")
+    assert found.reason.startswith("You asked about ")
 
 
 def test_about_something_else_it_says_what_has_to_change_or_what_can_be_asked() -> None:
     assert asked(diverged(), candidate="9.9").to_decide == (
-        "The comparison file has to name 9.9 as `candidate.version`, once that runs; or ask about 1.9.0."
+        "Write `candidate.version: 9.9` in the comparison file once that version runs, or ask about 1.9.0."
     )
     assert asked(status(), spec_digest="other").to_decide == (
-        "The service has to be started with that comparison file; or ask about 5f0c9a."
+        "Start the service with that comparison file, or ask about 5f0c9a."
     )
     unnamed = status(candidate=Version(topic="ads.candidate"))
-    assert asked(unnamed, candidate="9.9").to_decide.endswith("; or ask about no version.")
+    assert asked(unnamed, candidate="9.9").to_decide.endswith(", or ask about no version.")
 
 
 def test_what_lacks_of_the_pairs_that_are_asked_for_is_told_with_the_time_that_they_take() -> None:
     assert asked(status(), min_matched=5001).to_decide == (
-        "1 more pair has to match (5,000 of 5,001); none has matched lately, and both sides have to write "
-        "for that."
+        "1 more pair required (5,000 of 5,001); no match recently: both sides must write."
     )
     assert asked(status(), min_matched=9000, pace=100.0).to_decide == (
-        "4,000 more pairs have to match (5,000 of 9,000): about 40 s at 100 a second."
+        "4,000 more pairs required (5,000 of 9,000): about 40 s at 100 per second."
     )
 
 
@@ -170,11 +169,11 @@ def test_what_is_undecided_anyhow_is_told_what_the_scope_lacks_besides() -> None
     assert found.reason == own.reason
     assert found.to_decide.splitlines() == [
         "Their partners have to come.",
-        "4,000 more pairs have to match (5,000 of 9,000): about 40 s at 100 a second.",
+        "4,000 more pairs required (5,000 of 9,000): about 40 s at 100 per second.",
     ]
     of_another = scoped(own, GateScope(candidate="9.9"), inconclusive)
     assert of_another.to_decide.splitlines()[1:] == ["Their partners have to come."]
-    stale = ask(inconclusive, STALE).model_copy(update={"to_decide": "Its matcher has to speak again."})
+    stale = ask(inconclusive, STALE).model_copy(update={"to_decide": "The matcher must report again."})
     assert scoped(stale, GateScope(min_matched=9000), inconclusive).to_decide == stale.to_decide
 
 
@@ -199,31 +198,30 @@ def test_evidence_from_before_is_none_and_is_said_to_lack() -> None:
     found = asked(status(), since="2026-03-01T13:58:00+02:00")
     assert (found.answer, found.matched_in_scope, found.seconds_in_scope) == ("undecided", 1500, 120.0)
     assert found.reason == (
-        "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 seconds of "
-        "Kafka time."
+        "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 s of Kafka "
+        "time."
     )
     assert found.to_decide == (
-        "3 min more of Kafka time have to be verified (2 min of 5 min): as long as that, if both sides go on."
+        "3 min more of Kafka time required (2 min of 5 min), while both sides keep writing."
     )
 
 
 def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:
     kinds = coverage().model_copy(update={"kinds_required": ["event", "day"], "seconds_required": 0.0})
     found = asked(status(coverage=kinds), since=ago(100), min_matched=4000)
-    assert found.reason.endswith("11:58:20 UTC: 1,500 of 4,000 pairs; no `day` has matched.")
+    assert found.reason.endswith("11:58:20 UTC: 1,500 of 4,000 required pairs; no `day` has matched.")
     pairs, kind = found.to_decide.splitlines()
-    assert pairs.startswith("2,500 more pairs have to match (1,500 of 4,000)")
-    assert kind.startswith("An event of the kind `day` has to match: none has yet.")
+    assert pairs.startswith("2,500 more pairs required (1,500 of 4,000)")
+    assert kind.startswith("No event of kind `day` has matched yet")
 
 
 def test_a_moment_behind_what_is_verified_is_undecided() -> None:
     assert asked(status(), since=ago(1)).to_decide == (
-        "All that was written before 2026-03-01 11:59:59 UTC has to be verified, and then enough of what "
-        "follows."
+        "All events before 2026-03-01 11:59:59 UTC must be verified, and then enough of what follows."
     )
     assert asked(status(), since=ago(1)).reason == (
-        "No difference so far, but only what is before 2026-03-01 11:59:58 UTC is verified, and it was asked "
-        "about since 2026-03-01 11:59:59 UTC."
+        "No difference so far, but events are verified only through 2026-03-01 11:59:58 UTC; you asked about "
+        "2026-03-01 11:59:59 UTC and later."
     )
 
 
@@ -237,7 +235,7 @@ def test_one_pair_at_least_must_have_come_since() -> None:
     "since", ["2026-03-01", "2026", "yesterday", "2026-03-01T14:02:00", "0001-01-01T00:00:00+14:00"]
 )
 def test_what_is_no_moment_is_refused(since: str) -> None:
-    with pytest.raises(ValidationError, match=r"is no time with its zone|lies outside of the calendar"):
+    with pytest.raises(ValidationError, match=r"is not a time with a zone|lies outside of the calendar"):
         GateScope(since=since)
 
 

@@ -84,7 +84,7 @@ def test_evidence_is_what_all_shards_have_together() -> None:
     found = both(pending(600), pending(600))
     assert (found.verdict, found.coverage.matched, found.coverage.missing) == ("EQUIVALENT", 1200, [])
     assert found.coverage.matched_by_kind == {"event": 1200}
-    assert found.reason.startswith("1,200 pairs match, and nothing differs")
+    assert found.reason.startswith("1,200 pairs match, nothing differs")
 
 
 def test_what_matched_since_a_moment_is_what_matched_since_then_in_all_shards() -> None:
@@ -98,8 +98,8 @@ def test_what_matched_since_a_moment_is_what_matched_since_then_in_all_shards() 
 
 def test_too_little_of_all_shards_is_pending() -> None:
     found = both(pending(300), pending(400))
-    assert (found.verdict, found.coverage.missing) == ("PENDING", ["700 of 1,000 pairs"])
-    assert found.reason == "Nothing wrong so far; not enough compared yet: 700 of 1,000 pairs."
+    assert (found.verdict, found.coverage.missing) == ("PENDING", ["700 of 1,000 required pairs"])
+    assert found.reason == "Nothing wrong so far; not enough compared yet: 700 of 1,000 required pairs."
 
 
 def test_a_shard_without_any_event_lacks_nothing() -> None:
@@ -239,7 +239,7 @@ def test_a_silent_shard_makes_the_gate_undecided_and_is_named(board: Board, cloc
     clocks.advance(2.0)
     view = board.view(NAME)
     assert (view.freshness.state, view.gate.answer) == ("stale", "undecided")
-    assert view.gate.reason.startswith("Shard 1 of 2: The status is stale since")
+    assert view.gate.reason.startswith("Shard 1 of 2: The status is stale")
 
 
 def test_a_lost_shard_makes_even_a_difference_undecided_until_it_is_back(

@@ -68,7 +68,7 @@ def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:
         driver.restart()
     driver.feed(RIGHT, values[1:], partition=1)
     (hole,) = driver.comparison.holes
-    assert "stand in two partitions (0 and 1)" in hole.reason
+    assert "are in two partitions (0 and 1)" in hole.reason
 
 
 def test_a_delta_has_less_of_a_sweep_where_it_has_many_changes_and_half_in_any_case() -> None:

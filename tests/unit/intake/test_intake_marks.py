@@ -89,15 +89,15 @@ def test_marks_outlast_a_second_reading() -> None:
 def test_where_records_have_no_marks_the_reason_of_a_difference_says_so() -> None:
     found = answer(replays(), "1/e/0.0:ab", ":ab 1/e/0.0:ab")
     assert found["verdict"] == "DIVERGED"
-    assert found["reason"].endswith("; 2 records without marks were taken as they are.")
-    assert "; one record without marks was taken as it is." in answer(replays(), "1/e/0.0:ab", ":a")["reason"]
+    assert found["reason"].endswith(" 2 records without marks were taken as they are.")
+    assert " 1 record without marks was taken as it is." in answer(replays(), "1/e/0.0:ab", ":a")["reason"]
     assert "marks" not in answer(replays(), "1/e/0.0:ab", "1/e/0.0:a")["reason"]
 
 
 def test_a_difference_in_an_open_batch_is_not_decided_yet() -> None:
     found = answer(replays("total"), "1/e/0.0:ab", "1/e/0.0:ba", open_ended=True)
     assert found["verdict"] == "INCONCLUSIVE"
-    assert "which counts when the batches that were open then are finished" in found["reason"]
+    assert "it counts once the batches open at that time are finished" in found["reason"]
 
 
 def test_a_batch_whose_attempts_do_not_agree_yet_is_not_enough() -> None:
@@ -144,7 +144,7 @@ def test_the_service_says_diverged_when_the_batch_is_read() -> None:
     bench = Bench(spec=SERVED.replace("{per_key: [k]}", "total"))
     write(bench, LEFT, "1/e/0.0:ab")
     write(bench, RIGHT, "1/x/0.0:aab")
-    bench.finds("INCONCLUSIVE", "which counts when the batches that were open then are finished")
+    bench.finds("INCONCLUSIVE", "it counts once the batches open at that time are finished")
     write(bench, LEFT, "2/e/0.0:b")
     write(bench, RIGHT, "2/x/0.0:b")
     bench.run()

@@ -37,7 +37,7 @@ def test_a_side_that_falls_silent_is_stalled_and_not_diverged_until_it_answers(
     bench.write(silent.other, ("a", 1), ("a", 2), at_ms=31_000)
     silent_name, other = NAMES[silent], NAMES[silent.other]
     sentence = (
-        f"the {silent_name} is stalled: its newest record is 30 s older than the {other}'s, and 2 newer "
+        f"the {silent_name} is stalled: its newest record is 30 s older than the {other}'s; 2 newer "
         f"events of the {other} wait for it"
     )
     assert said(bench.settled()) == ("EQUIVALENT", [silent_name], [sentence])
@@ -79,7 +79,7 @@ def test_a_side_that_has_never_written_is_stalled_once_the_other_has_gone_on(
     verdict, stalled, reasons = said(bench.settled())
     assert (verdict, stalled) == ("PENDING", [name])
     sentence = (
-        f"the {name} is stalled: it has written nothing in 4 s of the {other}, and 2 newer events of the "
+        f"the {name} is stalled: it wrote nothing while the {other} wrote for 4 s; 2 newer events of the "
     )
     assert reasons == [f"{sentence}{other} wait for it"]
 
@@ -141,7 +141,7 @@ def test_a_side_is_neither_stalled_nor_healthy_until_its_end_is_heard_of(
     monkeypatch.setattr(bench.source, "ends", lambda: {side: {} for side in Side})
     status = bench.settled()
     assert (status.health.status, status.health.stalled) == ("degraded", [])
-    assert status.health.reasons == [f"it is not known yet where the topic of the {NAMES[silent]} ends"]
+    assert status.health.reasons == [f"the end of the {NAMES[silent]}'s topic is not known yet"]
 
 
 def test_a_side_is_stalled_also_while_no_start_is_found(silent: Side) -> None:

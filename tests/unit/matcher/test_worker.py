@@ -97,7 +97,7 @@ def test_a_verdict_of_diverged_is_published_only_after_the_checkpoint_that_holds
     bench.storage.down = "the store is away"
     bench.write(Side.LEFT, ("a", 1), ("a", 2))
     bench.write(Side.RIGHT, ("a", 2))
-    bench.finds("INCONCLUSIVE", "announced as soon as it is saved")
+    bench.finds("INCONCLUSIVE", "announced once it is saved")
     bench.storage.down = None
     assert bench.run().verdict == "DIVERGED"
 

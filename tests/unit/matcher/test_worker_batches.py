@@ -53,7 +53,7 @@ def test_a_difference_in_the_last_batch_counts_when_its_version_says_that_it_is_
     bench.put_out(RIGHT, "1/x/0.0:aab")
     status = bench.settled()
     assert status.verdict == "INCONCLUSIVE"
-    assert "which counts when the batches that were open then are finished" in status.reason
+    assert "it counts once the batches open at that time are finished" in status.reason
     bench.finish(LEFT, 1)
     assert bench.settled().verdict == "INCONCLUSIVE"
     bench.finish(RIGHT, 1)

@@ -84,7 +84,7 @@ def test_a_reference_that_violates_a_check_alone_leaves_the_gate_undecided() -> 
     gate = made.view(made.settled()).gate
     assert gate.answer == "undecided"
     assert gate.reason.startswith("No difference so far, but the reference violates the check")
-    assert gate.to_decide.startswith("A check has to hold, and the reference violates the check")
+    assert gate.to_decide.startswith("A check must hold, but the reference violates the check")
 
 
 @pytest.mark.parametrize(("gate", "answer"), [("undecided", "undecided"), ("ignore", "pass")])
@@ -227,7 +227,7 @@ def test_a_violation_is_announced_once_it_is_saved_and_a_look_vouches_for_its_to
     made.put_both(1)
     found = made.found()
     assert (found.state, found.violations) == ("undecided", 1)
-    assert found.reason.startswith("a violation was found, and is announced as soon as")
+    assert found.reason.startswith("a violation was found; it is announced once")
     assert made.view().gate.answer == "undecided"
     made.storage.down, made.source.looks = None, True
     assert made.found().state == "violated"

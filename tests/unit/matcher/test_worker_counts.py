@@ -7,12 +7,12 @@ import io
 import orjson
 import pytest
 from rich.console import Console
-from twinstream.explain.receipts.receipt import receipt_of_status
-from twinstream.explain.receipts.markdown import markdown
 
 from tests.support.workers import SPEC, Bench
 from twinstream.cli.commands.status import Overview
 from twinstream.core.events import Side
+from twinstream.explain.receipts.markdown import markdown
+from twinstream.explain.receipts.receipt import receipt_of_status
 from twinstream.status.comparison import ComparisonStatus
 
 NAMED = f"{SPEC}identity: [k, id]\n"
@@ -56,7 +56,7 @@ def found() -> ComparisonStatus:
 
 def test_the_reason_tells_the_numbers_of_the_status(found: ComparisonStatus) -> None:
     assert _numbers(found) == (3, 6)
-    assert found.reason.startswith("The outputs differ: 9 changed (3 final, 6 provisional);")
+    assert found.reason.startswith("The outputs differ: 9 changed (3 final, 6 provisional). ")
 
 
 def test_the_command_line_tells_the_numbers_of_the_status(found: ComparisonStatus) -> None:
@@ -72,7 +72,7 @@ def test_where_all_are_final_no_text_divides_them() -> None:
     bench = Bench(spec=NAMED)
     _changed(bench, "saved", 3, closed=True)
     status = bench.run()
-    assert status.reason.startswith("The outputs differ: 3 changed;")
+    assert status.reason.startswith("The outputs differ: 3 changed. ")
     assert _table(status).endswith(" 3")
 
 

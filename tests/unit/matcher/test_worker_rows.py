@@ -116,7 +116,7 @@ def test_a_key_that_is_never_settled_holds_back_what_is_verified_and_the_status_
             bench.run()
     status = bench.settled()
     assert (status.verdict, status.matched) == ("PENDING", 1)
-    assert "rows of a key have not been final for 80 s" in status.reason
+    assert "a key has had no final row for 80 s" in status.reason
     assert status.unmatched.reference == 1
     assert status.verified_up_to.reference == {"0": 1}
 

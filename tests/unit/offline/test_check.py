@@ -28,29 +28,29 @@ def answer(order: str, text: str, more: str = "", **options: bool) -> dict[str, 
 OPEN, EMPTY, EVIDENCE = {"open_ended": True}, {"allow_empty": True}, {"evidence": True}
 NO_EVENTS, TWO_PAIRS, NO_KEY = "undecodable: {budget: 2}", "evidence: {matched: 2}", "{per_key: [nowhere]}"
 NOTHING = "Not decided: neither side has an event, so nothing was compared."
-UNMATCHED = "1 of the reference and 0 of the candidate are unmatched, and the sides are open"
+UNMATCHED = "1 of the reference and 0 of the candidate are unmatched, and the sides have not ended"
 LIMITED = "Not decided: limits.unmatched_events (2) was reached: what came after was not compared."
-ALL_2, SO_FAR = "All 2 pairs match; ", "Nothing wrong so far, but"
-LACKING = "1 of 2 pairs match (evidence.matched)"
-KNOWN_AT, IN_ORDER = "The outputs differ, known at", "they are compared in one order."
-AT_END = f"{KNOWN_AT} the end of the input; "
+ALL_2, SO_FAR = "All 2 pairs match. ", "Nothing wrong so far, but"
+LACKING = "only 1 of 2 required pairs match (evidence.matched)"
+KNOWN_AT, IN_ORDER = "The outputs differ, first proven at", "Compared in one order."
+AT_END = f"{KNOWN_AT} the end of the input. "
 ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
-    ("unordered", "L:a1 L:b1 R:b1 R:a1", "", {}, "EQUIVALENT", f"{ALL_2}they are compared in any order."),
-    ("total", "L:a1 R:a1 L:b1 R:c1 L:c1", "", {}, "DIVERGED", f"{KNOWN_AT} line 4; {IN_ORDER}"),
+    ("unordered", "L:a1 L:b1 R:b1 R:a1", "", {}, "EQUIVALENT", f"{ALL_2}Compared in any order."),
+    ("total", "L:a1 R:a1 L:b1 R:c1 L:c1", "", {}, "DIVERGED", f"{KNOWN_AT} line 4. {IN_ORDER}"),
     ("total", "L:a1", "", {}, "DIVERGED", AT_END),
     ("total", "L:a1 R:.", "", {}, "DIVERGED", AT_END),
-    ("total", "L:. R:a1 R:.", "", {}, "DIVERGED", f"{KNOWN_AT} line 2; "),
+    ("total", "L:. R:a1 R:.", "", {}, "DIVERGED", f"{KNOWN_AT} line 2. "),
     ("unordered", "L:a1 R:b1 R:. L:b1", "", {}, "DIVERGED", AT_END),
-    ("unordered", "R:. L:a1", "", {}, "DIVERGED", f"{KNOWN_AT} line 2; "),
+    ("unordered", "R:. L:a1", "", {}, "DIVERGED", f"{KNOWN_AT} line 2. "),
     ("unordered", "L:a1 L:b1 R:b1", "", OPEN, "PENDING", f"{SO_FAR} {UNMATCHED}."),
-    ("unordered", "L:b1 R:b1", "", OPEN, "EQUIVALENT", "The one pair matches; "),
-    ("total", "L:a1 L:b1 R:b1", "", OPEN, "DIVERGED", f"{KNOWN_AT} line 3; "),
+    ("unordered", "L:b1 R:b1", "", OPEN, "EQUIVALENT", "The one pair matches. "),
+    ("total", "L:a1 L:b1 R:b1", "", OPEN, "DIVERGED", f"{KNOWN_AT} line 3. "),
     ("total", "", "", {}, "INCONCLUSIVE", NOTHING),
     ("total", "L:. R:.", "", {}, "INCONCLUSIVE", NOTHING),
-    ("total", "", "", EMPTY, "EQUIVALENT", "Nothing differs, and no pair was compared; "),
+    ("total", "", "", EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
     (NO_KEY, "L:a1 R:a1", NO_EVENTS, {}, "INCONCLUSIVE", NOTHING),
-    (NO_KEY, "L:a1", NO_EVENTS, EMPTY, "EQUIVALENT", "Nothing differs, and no pair was compared; "),
-    ("total", "L:a1 R:a1", TWO_PAIRS, {}, "EQUIVALENT", "The one pair matches; "),
+    (NO_KEY, "L:a1", NO_EVENTS, EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
+    ("total", "L:a1 R:a1", TWO_PAIRS, {}, "EQUIVALENT", "The one pair matches. "),
     ("total", "L:a1 R:a1", TWO_PAIRS, EVIDENCE, "PENDING", f"{SO_FAR} {LACKING}."),
     ("total", "L:a1 R:a1 L:a1 R:a1", TWO_PAIRS, EVIDENCE, "EQUIVALENT", ALL_2),
     ("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}", {}, "INCONCLUSIVE", LIMITED),
@@ -63,7 +63,7 @@ def test_an_answer_says_why(
 ) -> None:
     found = answer(order, text, more, **options)
     assert (found["verdict"], found["reason"][: len(reason)]) == (verdict, reason)
-    line = re.search("known at line ([0-9]+)", found["reason"])
+    line = re.search("proven at line ([0-9]+)", found["reason"])
     assert found["decided_at"] == (line and int(line[1]))
 
 
@@ -97,8 +97,8 @@ def test_of_a_difference_that_is_too_large_the_reason_says_that_not_all_is_expla
     events = " ".join(f"L:a{number} R:b{number}" for number in range(2000))
     found = answer("total", events, "limits: {scope_events: 32}\n")
     assert found["reason"] == (
-        "The outputs differ, known at line 2; they are compared in one order; not all of it is explained,"
-        " since limits.scope_events (32) was reached."
+        "The outputs differ, first proven at line 2. Compared in one order. Not all of it is explained:"
+        " limits.scope_events (32) was reached."
     )
     for account in found["accounts"].values():
         assert account["divergent"] + account["unmatched"] == 2000
@@ -124,7 +124,7 @@ def test_what_is_doubtful_in_one_way_at_many_places_is_told_once() -> None:
     many = [line._replace(partition=n % 2) for n, line in enumerate(lines("L:a1 L:a2 L:a3 L:a4"))]
     found = check(spec("{per_key: [k]}"), many, open_ended=True)
     assert len(found["holes"]) == 3
-    assert found["reason"].count("stand in two partitions") == 1
+    assert found["reason"].count("are in two partitions") == 1
 
 
 def test_halt_counts_what_came_before_it() -> None:

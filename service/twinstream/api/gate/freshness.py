@@ -55,19 +55,19 @@ def sentence(text: str) -> str:
 
 def awaited(since: datetime, age_seconds: float) -> Freshness:
     """Freshness without any status since `since`."""
-    reason = f"No status yet: its matcher has published nothing since {said(since)}."
+    reason = f"No status yet: the matcher has published nothing since {said(since)}."
     return Freshness("awaited", None, age_seconds, reason)
 
 
 def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
     """Freshness if the matcher is gone; `why` is a sentence that says so and how that is known."""
-    last = f"It was last heard of at {said(since)}." if since else "It has published no status."
+    last = f"Last heard at {said(since)}." if since else "It has published no status."
     return Freshness("lost", since, age_seconds, f"{sentence(why)} {last}")
 
 
 def unheard(since: datetime | None, age_seconds: float, why: str) -> Freshness:
     """Freshness if no matcher elsewhere is heard; `why` is a sentence that says so."""
-    last = f" The last was heard at {said(since)}." if since else ""
+    last = f" Last heard at {said(since)}." if since else ""
     return Freshness("unheard", since, age_seconds, f"{sentence(why)}{last}")
 
 
@@ -75,7 +75,7 @@ def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Fr
     """Freshness of a status that was written `age_seconds` ago, at `since`."""
     if age_seconds <= stale_after_seconds:
         return Freshness("fresh", since, age_seconds, "")
-    reason = f"The status is stale since {said(since)}: its matcher has fallen silent."
+    reason = f"The status is stale: the matcher has been silent since {said(since)}."
     return Freshness("stale", since, age_seconds, reason)
 
 

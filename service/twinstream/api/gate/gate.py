@@ -34,7 +34,7 @@ class GateAnswer(Frozen):
     healthy: bool
     reason: str
     to_decide: str = Field(
-        description="What would make an undecided answer a decided one: a sentence a line; else empty."
+        description="What would decide an undecided answer: a sentence a line; else empty."
     )
     since: str = Field(description="Since when the verdict holds.")
     verified_through: str = Field(description="Kafka time up to which all is settled; empty when none.")
@@ -55,7 +55,7 @@ class GateAnswer(Frozen):
 
 def no_gate(name: str, trial_of: str) -> str:
     """The refusal for the gate of a trial, which has none."""
-    return f"{name} is a trial, which has no gate: ask that of {trial_of}."
+    return f"{name} is a trial and has no gate: ask the gate of {trial_of}."
 
 
 def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> GateAnswer:
@@ -99,8 +99,7 @@ def _decide(
     if freshness.since is None:
         return "undecided", sentence(freshness.reason)
     if not freshness.fresh:
-        last = f"Its last verdict, {status.verdict}, no longer counts"
-        return "undecided", sentence(f"{freshness.reason} {last}")
+        return "undecided", sentence(f"{freshness.reason} Last known verdict: {status.verdict}")
     if status.verdict == "DIVERGED":
         return "fail", sentence(status.reason)
     checked = judged(status.checks)
@@ -122,11 +121,14 @@ def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[GateW
         return "undecided", "No difference so far, but it is not known up to when all events are settled."
     when = said(through)
     if age < -limit:
-        return "undecided", f"Events are verified through {when}, which lies in the future: clocks disagree."
+        return "undecided", f"Events are verified through {when}, which is in the future: clocks disagree."
     seconds = max(0, round(age))
     if age >= limit:
         return "undecided", (
-            f"No difference so far, but events are verified only through {when}, {seconds} s ago; "
-            f"a pass needs less than {limit:g} s."
+            f"No difference so far, but events are verified only through {when}, {seconds:,} s ago; "
+            f"a pass needs less than {limit:,.6g} s."
         )
-    return "pass", f"Equivalent: {status.matched} events matched; verified through {when}, {seconds} s ago."
+    return (
+        "pass",
+        f"Equivalent: {status.matched:,} events matched; verified through {when}, {seconds:,} s ago.",
+    )

@@ -26,21 +26,21 @@ PACE_SECONDS = 60.0
 _SIDES: tuple[SideName, ...] = ("reference", "candidate")
 _OTHER: dict[SideName, SideName] = {"reference": "candidate", "candidate": "reference"}
 _LIVE = {
-    "awaited": "Its matcher has to start. If nothing comes, the log of the service says why.",
-    "stale": "Its matcher has to speak again. It hangs, or waits: see the log of the service.",
-    "unheard": "A matcher of another process has to be heard: the reason says what keeps it from that.",
-    "lost": "Its matcher has to run again, which the service sees to. If it keeps falling, the log says why.",
+    "awaited": "The matcher must start. If it does not, see the log of the service.",
+    "stale": "The matcher must report again. It hangs or waits: see the log of the service.",
+    "unheard": "The matcher of another process must be heard. The reason says what prevents that.",
+    "lost": "The matcher must run again. The service restarts it; if it keeps failing, see the log.",
 }
 _SERVICES: dict[Dependency, str] = {
-    "kafka": "Kafka has to answer. Reading goes on by itself then; nothing that Kafka keeps is lost.",
-    "redis": "Redis has to answer. Checkpoints go on by themselves as soon as it does.",
+    "kafka": "Kafka must answer. Reading then continues by itself; nothing that Kafka keeps is lost.",
+    "redis": "Redis must answer. Checkpoints then continue by themselves.",
 }
 _AWAITED: dict[Awaited, str] = {
-    "checkpoint": "A difference was found. It counts as soon as a checkpoint has it.",
-    "classification": "A difference was found that may be a known one. It is told once both sides have gone "
-    "on behind it, by 16 equal events or for `overdue.after`.",
-    "batches": "A difference was found. It counts when the batches that were open then are finished: both "
-    "versions have to write their control records.",
+    "checkpoint": "A difference was found. It counts once a checkpoint has it.",
+    "classification": "A difference was found. Whether a known difference covers it is decided once both "
+    "sides have passed it by 16 equal events, or for `overdue.after`.",
+    "batches": "A difference was found. It counts once the batches open at that time are finished: both "
+    "versions must write their control records.",
 }
 
 
@@ -64,8 +64,8 @@ def to_decide(known: GateFacts) -> list[str]:
         return [_LIVE[freshness.state]]
     steps = [_SERVICES[name] for name in status.health.unreachable]
     if status.waiting_for:
-        declared = "`start` in the comparison file, or in a reset, declares where to begin."
-        return [*steps, f"It has to begin: {status.waiting_for.rstrip('.')}. {declared}"]
+        declared = "Set `start` in the comparison file or in a reset."
+        return [*steps, f"The comparison must start: {status.waiting_for.rstrip('.')}. {declared}"]
     steps += [_stalled(side) for side in status.health.stalled]
     steps += [_AWAITED[name] for name in status.difference_awaits]
     steps += _of_holes(status)
@@ -76,7 +76,7 @@ def to_decide(known: GateFacts) -> list[str]:
 
 
 def _stalled(side: SideName) -> str:
-    return f"The {side} has to write again, or catch up: newer events of the {_OTHER[side]} wait for it."
+    return f"The {side} must write again or catch up: newer events of the {_OTHER[side]} wait for it."
 
 
 # -- doubts ------------------------------------------------------------------------------------------------
@@ -85,9 +85,9 @@ def _stalled(side: SideName) -> str:
 def _of_holes(status: ComparisonStatus) -> Iterator[str]:
     count = max(status.hole_count, len(status.holes))
     if count:
-        what = "A stretch of the input was" if count == 1 else f"{count:,} stretches of the input were"
+        what = "Part of the input was" if count == 1 else f"{count:,} parts of the input were"
         yield (
-            f"{what} not checked, which nothing can make good. When the cause is gone, begin anew: "
+            f"{what} not checked, and cannot be checked later. Fix the cause, then reset: "
             f"`twinstream reset {status.name} --reason …`."
         )
 
@@ -97,15 +97,15 @@ def _of_suspicions(known: GateFacts) -> Iterator[str]:
     if not count:
         return
     overdue = [event for event in known.waiting if event.overdue]
-    needs = "Its partner has" if count == 1 else "Their partners have"
+    needs = "Its partner" if count == 1 else "Their partners"
     yield (
-        f"{_events(count)} overdue{_whose(overdue, count)}. {needs} to come; if lost, only a "
-        "clock that proves can say so (`overdue.proves`, or `overdue.clock: input`)."
+        f"{_events(count)} overdue{_whose(overdue, count)}. {needs} must arrive. A loss is proven only "
+        "with `overdue.proves` or `overdue.clock: input`."
     )
 
 
 def _events(count: int) -> str:
-    return "One event is" if count == 1 else f"{count:,} events are"
+    return "1 event is" if count == 1 else f"{count:,} events are"
 
 
 def _whose(overdue: Sequence[UnmatchedEvent], count: int) -> str:
@@ -127,8 +127,8 @@ def _of_checks(status: ComparisonStatus) -> Iterator[str]:
     checked = judged(status.checks)
     if checked is not None:
         yield (
-            f"A check has to hold, and {checked.reason}. When the cause is gone, begin anew: `twinstream "
-            f"reset {status.name} --reason …`; where the check is wrong, change it in the comparison file."
+            f"A check must hold, but {checked.reason}. Fix the cause, then reset: `twinstream "
+            f"reset {status.name} --reason …`. If the check is wrong, change it in the comparison file."
         )
 
 
@@ -158,20 +158,20 @@ def more_evidence(
 def _of_pairs(matched: int, required: int, pace: float) -> str:
     lack = required - matched
     of = f"({matched:,} of {required:,})"
-    return f"{lack:,} more {'pair has' if lack == 1 else 'pairs have'} to match {of}{_in_time(lack, pace)}."
+    return f"{lack:,} more {'pair' if lack == 1 else 'pairs'} required {of}{_in_time(lack, pace)}."
 
 
 def _of_seconds(seconds: float, required: float) -> str:
     return (
-        f"{_span(required - seconds)} more of Kafka time have to be verified ({_span(seconds)} of "
-        f"{_span(required)}): as long as that, if both sides go on."
+        f"{_span(required - seconds)} more of Kafka time required ({_span(seconds)} of {_span(required)}), "
+        "while both sides keep writing."
     )
 
 
 def _of_kind(kind: str) -> str:
     return (
-        f"An event of the kind `{kind}` has to match: none has yet. If the input may lack it, say so "
-        "in `evidence.may_be_absent`."
+        f"No event of kind `{kind}` has matched yet; one is required. If the input may lack it, name it in "
+        "`evidence.may_be_absent`."
     )
 
 
@@ -187,16 +187,16 @@ def pace_of(samples: Sequence[Sample]) -> float:
 
 def _in_time(lack: int, pace: float) -> str:
     if pace <= 0:
-        return "; none has matched lately, and both sides have to write for that"
-    speed = f" at {pace:,.0f} a second" if pace >= 1 else ""
+        return "; no match recently: both sides must write"
+    speed = f" at {pace:,.0f} per second" if pace >= 1 else ""
     return f": about {_span(lack / pace)}{speed}"
 
 
 def _span(seconds: float) -> str:
     """A duration in words that a person would use.
 
-    >>> _span(0.4), _span(75), _span(4000)
-    ('1 s', '1 min 15 s', '1 h 6 min')
+    >>> _span(0.4), _span(75), _span(4000), _span(9_910_000)
+    ('1 s', '1 min 15 s', '1 h 6 min', '115 days')
     """
     whole = math.ceil(seconds)
     if whole < 60:
@@ -205,6 +205,8 @@ def _span(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{round(whole / 86_400):,} days"
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
@@ -215,17 +217,17 @@ def _of_a_pass(known: GateFacts) -> Iterator[str]:
     status = known.status
     if status.health.status != "ok":
         reasons = " ".join(sentence(reason) for reason in status.health.reasons)
-        yield f"What the health names has to be put right. {reasons}".rstrip()
+        yield f"Health must be ok. {reasons}".rstrip()
         return
     if known.verified_age is not None and known.verified_age < -status.max_staleness_seconds:
-        yield "The clocks of Kafka and of this host have to agree: see the times of the newest records."
+        yield "The clocks of Kafka and of this host must agree: see the times of the newest records."
         return
     oldest = min(known.waiting, key=lambda event: event.at, default=None)
     if oldest is None:
-        yield "Both topics have to be read to their ends, with nothing left that waits."
+        yield "Both topics must be read to their ends, with no unmatched event left."
         return
     other = _OTHER[oldest.side]
     yield (
-        f"The oldest event without a partner has to meet it: {_place(oldest)}, of {said(oldest.at)}. The "
+        f"The oldest unmatched event must find its partner: {_place(oldest)}, of {said(oldest.at)}. The "
         f"{other} has not written it yet."
     )

@@ -31,7 +31,7 @@ def _moment(text: str) -> datetime | None:
     """The requested moment; None for an empty text. Raises ValueError."""
     moment = time_of(text)
     if text and moment is None:
-        raise ValueError(f"{text!r} is no time with its zone; write it like 2026-03-01T14:02:00Z")
+        raise ValueError(f"{text!r} is not a time with a zone; write it like 2026-03-01T14:02:00Z")
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError:
@@ -114,14 +114,15 @@ def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus, pace:
 
 def _foreign(answer: GateAnswer, scope: GateScope) -> Lack | None:
     if scope.candidate and scope.candidate != answer.candidate_version:
-        compared = answer.candidate_version or "one whose version its file does not name"
-        reason = f"It was asked about the candidate {scope.candidate}, and compares {compared}."
-        step = f"The comparison file has to name {scope.candidate} as `candidate.version`, once that runs"
-        return Lack(reason, [f"{step}; or ask about {answer.candidate_version or 'no version'}."])
+        version = answer.candidate_version
+        compared = f"it compares {version}" if version else "the comparison file has no `candidate.version`"
+        reason = f"You asked about candidate {scope.candidate}, but {compared}."
+        step = f"Write `candidate.version: {scope.candidate}` in the comparison file once that version runs"
+        return Lack(reason, [f"{step}, or ask about {version or 'no version'}."])
     if scope.spec_digest and scope.spec_digest != answer.spec_digest:
-        reason = f"It was asked about the file {scope.spec_digest}, and follows {answer.spec_digest}."
-        step = "The service has to be started with that comparison file"
-        return Lack(reason, [f"{step}; or ask about {answer.spec_digest}."])
+        reason = f"You asked about comparison file {scope.spec_digest}, but it runs {answer.spec_digest}."
+        step = "Start the service with that comparison file"
+        return Lack(reason, [f"{step}, or ask about {answer.spec_digest}."])
     return None
 
 
@@ -132,15 +133,15 @@ def _too_little(
     if since is None:
         if status.matched >= scope.min_matched:
             return None
-        told = f"{status.matched} pairs match of {scope.min_matched} asked for"
+        told = f"only {status.matched:,} of {scope.min_matched:,} required pairs match"
         return _lack(told, more_evidence(Wanted(scope.min_matched, 0), status.matched, 0, {}, pace))
     through = status.verified_through
     if through is None or through < since:
-        until = "nothing" if through is None else f"only what is before {said(through)}"
-        step = (
-            f"All that was written before {said(since)} has to be verified, and then enough of what follows."
+        until = (
+            "nothing is verified" if through is None else f"events are verified only through {said(through)}"
         )
-        return _lack(f"{until} is verified, and it was asked about since {said(since)}", [step])
+        step = f"All events before {said(since)} must be verified, and then enough of what follows."
+        return _lack(f"{until}; you asked about {said(since)} and later", [step])
     coverage = status.coverage
     least = max(1, scope.min_matched, coverage.matched_required)
     needed = Wanted(least, coverage.seconds_required, tuple(coverage.kinds_required))

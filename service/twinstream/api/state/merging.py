@@ -145,7 +145,7 @@ def _judged(
 
 def _differs(whole: ComparisonStatus) -> str:
     found = found_text(whole.divergences.by_kind, whole.closed_divergences.total)
-    return f"The outputs differ: {found}; they are compared {whole.order}."
+    return f"The outputs differ: {found}. Compared {whole.order}."
 
 
 def of_the_latest_beginning(said: ShardStatuses) -> ShardStatuses:

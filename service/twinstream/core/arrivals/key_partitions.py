@@ -80,8 +80,8 @@ class PartitionWatch:
         for place, home in self.key_partitions[side].displaced(run.forms, run.partition):
             low, high = sorted((home, run.partition))
             reason = (
-                f"events whose order counts stand in two partitions ({low} and {high}), "
-                "where Kafka keeps no order between them"
+                f"events whose order matters are in two partitions ({low} and {high}), and Kafka keeps no "
+                "order between partitions"
             )
             yield Hole(reason, side, run.partition, run.offsets[place])
 
@@ -101,8 +101,8 @@ class PartitionWatch:
         self.keeps_partitions = False
         places = [f"at offset {event[OFFSET]} of partition {event[PARTITION]}" for event in found]
         return Hole(
-            f"two equal events stand {places[0]} of one topic and {places[1]} of the other, and the file "
-            "says `co_partitioned: true`: remove that and begin anew without `--shards`"
+            f"two equal events are {places[0]} of one topic and {places[1]} of the other, but the file says "
+            "`co_partitioned: true`: remove that, and reset the comparison without `--shards`"
         )
 
 

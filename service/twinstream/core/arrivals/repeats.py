@@ -123,15 +123,14 @@ class Repeats:
         window = self._windows.get(partition)
         if window is None or not window.reaches(offset, self._horizon):
             return (
-                f"{of} has no partner, and whether it is a copy is not known: no equal one stands within "
-                f"{self._horizon:,} offsets before it (limits.duplicate_horizon), and what stands further "
-                "back is forgotten"
+                f"{of} has no partner; it may be a copy of an event more than {self._horizon:,} offsets "
+                "before it (limits.duplicate_horizon), which is forgotten"
             )
         depends_on_nothing = route is not BARRIER and ordered_class(self._order, route) is None
         if depends_on_nothing and self._may_stand_elsewhere(event):
             return (
-                f"{of} has no partner, and whether it is a copy is not known: an equal one may stand in "
-                "another partition, and copies are told within a partition only"
+                f"{of} has no partner; it may be a copy of an event in another partition, and copies are "
+                "recognized within one partition only"
             )
         return None
 

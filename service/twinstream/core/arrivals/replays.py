@@ -218,9 +218,9 @@ class Replays:
             return
         query.told = True
         reason = (
-            f"query {attempt.query} of the {_NAMES[self._side]} has written of batch {attempt.batch} again, "
-            f"{_at(place)}, when it was {query.newest - attempt.batch} batches further; no more than "
-            f"{self._horizon} are remembered (duplicates.horizon), so what is a copy there is not known"
+            f"query {attempt.query} of the {_NAMES[self._side]} wrote batch {attempt.batch} again "
+            f"({_at(place)}) when it was {query.newest - attempt.batch:,} batches further; only the last "
+            f"{self._horizon:,} are remembered (duplicates.horizon), so its copies are not recognized"
         )
         self._closed.holes.append(NotAgreed(Hole(reason, self._side, *place), {}))
 
@@ -265,8 +265,8 @@ class Replays:
             return
         batch.refuted = True
         reason = (
-            f"query {name} of the {_NAMES[self._side]} has written batch {number} several times, and not "
-            f"the same each time ({_at(batch.place)}): which of its rows count is not known"
+            f"query {name} of the {_NAMES[self._side]} wrote batch {number} several times with different "
+            f"rows ({_at(batch.place)}), so it is not known which of them count"
         )
         hole = Hole(reason, self._side, *batch.place)
         self._closed.holes.append(NotAgreed(hole, batch.starts, named))

@@ -29,12 +29,12 @@ def lacking(asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, i
     """The missing evidence, in sentences.
 
     >>> lacking(Wanted(1000, 300, ("ride", "end_of_day")), 1200, 12, {"ride": 1200})
-    ['12 of 300 seconds of Kafka time', 'no `end_of_day` has matched']
+    ['12 of 300 s of Kafka time', 'no `end_of_day` has matched']
     """
     missing = []
     if matched < asked.matched:
-        missing.append(f"{matched:,} of {asked.matched:,} pairs")
+        missing.append(f"{matched:,} of {asked.matched:,} required pairs")
     if seconds < asked.seconds:
-        missing.append(f"{seconds:.0f} of {asked.seconds:g} seconds of Kafka time")
+        missing.append(f"{seconds:,.0f} of {asked.seconds:,.6g} s of Kafka time")
     missing += [f"no `{kind}` has matched" for kind in asked.kinds if not by_kind.get(kind)]
     return missing

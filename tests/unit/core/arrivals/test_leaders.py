@@ -13,7 +13,7 @@ from twinstream.core.arrivals.run import Run
 
 BAG = ("unordered", "identity: [k]\n")
 SEQUENCE = ("{per_key: [k]}", "")
-SAYS_SO = "not the same each time"
+SAYS_SO = "several times with different rows"
 
 
 def reader_of(order: str, more: str) -> Reader:

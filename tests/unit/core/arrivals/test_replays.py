@@ -71,7 +71,7 @@ def test_attempts_that_differ_are_a_hole_that_says_where() -> None:
     ]
     told.end()
     (reason,) = told.holes()
-    assert "query views of the candidate has written batch 1 several times, and not the same" in reason
+    assert "query views of the candidate wrote batch 1 several times with different rows" in reason
     assert "partition" in reason
     assert "offset" in reason
     assert list(told.disagreeing()) == []
@@ -168,8 +168,8 @@ def test_what_is_older_than_the_horizon_cannot_be_judged() -> None:
     assert told.holes() == []
     assert told.new("1/f/0.0:aa 1/g/0.0:a") == "aaa", "they are taken as events"
     (reason,) = told.holes()
-    assert "query q of the candidate has written of batch 1 again, partition 0 offset 5" in reason
-    assert "2 batches further; no more than 2 are remembered (duplicates.horizon)" in reason
+    assert "query q of the candidate wrote batch 1 again (partition 0 offset 5)" in reason
+    assert "2 batches further; only the last 2 are remembered (duplicates.horizon)" in reason
 
 
 def test_a_batch_is_decided_before_it_is_forgotten() -> None:
