@@ -119,7 +119,7 @@ class Settings(BaseSettings):
         try:
             limit: ByteSize | None = parsed(given)
         except ValidationError:
-            raise ValueError(f"{given!r} is no size: write one like 4GiB") from None
+            raise ValueError(f"{given!r} is not a size; write one like 4GiB") from None
         if limit is not None and limit < LEAST_MEMORY:
             raise ValueError(f"{given!r} is less than the 128MiB that a matcher needs: give it more")
         return limit
@@ -138,7 +138,7 @@ class Settings(BaseSettings):
         if base_path in ("", "/"):
             return ""
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", base_path):
-            raise ValueError(f"{base_path!r} is no base path: it begins with /, as in /twinstream")
+            raise ValueError(f"{base_path!r} is not a base path: it begins with /, as in /twinstream")
         return base_path.rstrip("/")
 
     @field_validator("record_url")
@@ -252,7 +252,7 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
     where = _origin(name, given, config)
     if first["type"] == "extra_forbidden":
         return errors.SettingsError(
-            f"{where}: `{name}` is no setting; known are {', '.join(Settings.model_fields)}"
+            f"{where}: `{name}` is not a setting; known are {', '.join(Settings.model_fields)}"
         )
     message = first["msg"].removeprefix("Value error, ")
     if name in _SECRET and first["type"] != "value_error":

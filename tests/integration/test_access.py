@@ -176,7 +176,7 @@ def test_a_base_path_is_honoured_whether_a_proxy_keeps_it_or_not(tokens: Path, p
         servers = ask(service, prefix + "/openapi.json", **reading).json()["servers"]
         assert servers == [{"url": "/twinstream"}]
         nothing = ask(service, prefix + "/nothing", **reading).json()["detail"]
-        assert nothing == "There is nothing at '/twinstream/nothing'; /twinstream/docs lists what there is."
+        assert nothing == "No route '/twinstream/nothing'; /twinstream/docs lists all routes."
         given = ask(service, prefix + "/login", "POST", json={"token": READER}).headers["set-cookie"]
         assert "Path=/twinstream" in given
 

@@ -135,7 +135,7 @@ def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -
     ):
         assert_problem(http.get(path), 404)
     nothing = assert_problem(http.get("/static/nothing.js"), 404)
-    assert nothing["detail"] == "There is nothing at '/static/nothing.js'; /docs lists what there is."
+    assert nothing["detail"] == "No route '/static/nothing.js'; /docs lists all routes."
     for method, path, allowed in (
         ("POST", "/v1/comparisons", "GET, HEAD"),
         ("PUT", f"{BASE}/gate/strict", "GET, HEAD, POST"),
@@ -148,14 +148,14 @@ def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -
         assert response.headers["allow"] == allowed
 
 
-ZONED = "must be a time with its zone, as 2026-03-01T14:02:00Z"
-TWICE = "stands 2 times; say it once"
+ZONED = "must be a time with a zone, like 2026-03-01T14:02:00Z"
+TWICE = "stands 2 times; give it once"
 MISUNDERSTOOD = [
     ("divergences?limit=0", "limit: must be 1 or more"),
     ("divergences?limit=501", "limit: "),
     ("divergences?limit=many", "limit: must be a whole number"),
     ("divergences?cursor=x", "cursor: "),
-    ("divergences?knd=missing", "knd: is not known here"),
+    ("divergences?knd=missing", "knd: is unknown"),
     ("divergences?late=perhaps", "late: must be true or false"),
     ("divergences?kind=other", "kind: must be 'missing', 'extra', 'changed', 'reordered' or 'duplicate'"),
     ("divergences?from=yesterday", f"from: {ZONED}"),
@@ -187,8 +187,8 @@ def test_a_query_that_cannot_be_understood_is_a_problem_that_names_it_in_our_wor
 ) -> None:
     body = assert_problem(http.get(f"{BASE}/{path}"), 422)
     detail = str(body["detail"])
-    assert detail.startswith(f"The request cannot be understood: {told}")
-    assert told.endswith(" ") or detail == f"The request cannot be understood: {told}."
+    assert detail.startswith(f"The request is not valid: {told}")
+    assert told.endswith(" ") or detail == f"The request is not valid: {told}."
     assert told.partition(":")[0] in str(body["errors"])
 
 

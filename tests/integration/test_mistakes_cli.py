@@ -28,13 +28,13 @@ SERVE = f"ads.yaml {NOWHERE} --bind 127.0.0.1:0"
 DRILL = f"ads.yaml {NOWHERE} --kind drop"
 ALARM = f"{DRILL} --prometheus http://{AWAY}"
 WAITING = f"{NAME} --wait 1h --service"
-NO_ADDRESS = "that is no address of a service; write it like http://127.0.0.1:8080"
+NO_ADDRESS = "that is not the address of a service; write it like http://127.0.0.1:8080"
 NO_FIELD = "no event of either run has such a field"
 NO_EVENT = "not an event of this comparison"
 BOTH = "--reference and --candidate"
 ONE_STREAM = f"{BOTH} are one stream (/dev/stdin), which can be read only once"
 TOLD_TO_DRILL = "the drill's service asks for tokens: give it one of its token file in TWINSTREAM_TOKEN"
-NO_ANSWER = "answer-{}.json: is no answer of `twinstream check --json`"
+NO_ANSWER = "answer-{}.json: is not an answer of `twinstream check --json`"
 ANSWERS = ["", "{", "[]", "{}", '{"examples":[{"id":"a"}]}', '{"examples":5}']
 
 MISTAKES = {
@@ -51,7 +51,7 @@ MISTAKES = {
         ("spec.yaml --reference - --candidate -", 2, f"{BOTH} cannot both be standard input"),
         ("spec.yaml --trace a.jsonl", 2, "a.jsonl:1: a line of a trace is"),
         ("spec.yaml --reference a.jsonl", 2, f"give {BOTH}, or --trace"),
-        ("spec.yaml --trase a.jsonl", 2, "No such option '--trase'"),
+        ("spec.yaml --trase a.jsonl", 2, "Unknown option '--trase'"),
         ("", 2, "Missing argument 'SPEC'"),
         (f"spec.yaml --brokers {AWAY}", 4, f"twinstream: kafka at {AWAY} does not answer for topic r: "),
         ("spec.yaml --brokers b:1 --reference x", 2, "--reference is a file"),
@@ -76,24 +76,24 @@ MISTAKES = {
         ("--reference many.jsonl --candidate more.jsonl --output no/such/f.yaml", 2, "cannot be written"),
         ("--brokers b:1", 2, "the topics of two runs"),
         ("--brokers b:1 --reference x --candidate x", 2, "each version needs a topic"),
-        (f"--brokers b:1 {TWO} --reference-offsets 7", 2, "'7' is no range of offsets"),
+        (f"--brokers b:1 {TWO} --reference-offsets 7", 2, "'7' is not a range of offsets"),
         (f"{FILES} --key taxy", 2, f"twinstream: --key taxy: {NO_FIELD}"),
         (f"{FILES} --identity taxy", 2, f"twinstream: --identity taxy: {NO_FIELD}"),
     ],
     "replay": [
         ("--spec spec.yaml", 2, "give either --divergences FILE or --name COMPARISON"),
         ("--spec spec.yaml --divergences nope.json", 2, "nope.json: cannot be read: No such file or"),
-        ("--spec spec.yaml --divergences odd.json", 2, "odd.json:1: is no divergence of Twinstream's"),
+        ("--spec spec.yaml --divergences odd.json", 2, "odd.json:1: is not a divergence of Twinstream"),
         ("--spec spec.yaml --divergences answer.json", 2, "and spec.yaml compares r"),
     ],
     "explain": [
         ("zz --from answer.json", 2, "answer.json has no divergence 'zz'; it has "),
-        ("'' --from answer.json", 2, "'' is the beginning of several: "),
+        ("'' --from answer.json", 2, "'' is ambiguous: "),
         ("", 2, "name a divergence by its ID, or give --from FILE"),
         ("--from answer.json --comparison x", 2, "--comparison is for a service"),
-        ("--from equal.json", 2, "equal.json: has no divergence to explain"),
-        ("d-2 --service {url}", 2, f"no comparison of the service keeps a divergence 'd-2'; it has {NAME}"),
-        (f"d-2 --service {{url}} --comparison {NAME}", 2, "keeps no divergence"),
+        ("--from equal.json", 2, "equal.json: has no divergences"),
+        ("d-2 --service {url}", 2, f"no comparison has a divergence 'd-2'; it has {NAME}"),
+        (f"d-2 --service {{url}} --comparison {NAME}", 2, "has no divergence"),
         (f"d-1 --service http://{AWAY}", 4, "cannot be reached"),
         *((f"--from answer-{place}.json", 2, NO_ANSWER.format(place)) for place in range(len(ANSWERS))),
     ],

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.requires_redis
 
 NAME = "comparison"
 MANIFEST = f"twinstream:{{{NAME}}}:checkpoint"
-UNREADABLE = "holds a checkpoint that this version cannot read: remove the comparison's keys to begin anew"
+UNREADABLE = "holds a checkpoint that this version cannot read: remove the comparison's keys to start over"
 BODY = bytes(range(250))
 FIRST = Checkpoint(1, None, b"first", BODY, {"d0": b"0", "d1": b"1"})
 BASE = Checkpoint(2, None, b"base", BODY[::-1], {"d1": b"one", "d2": b"2", "d3": b"3"})

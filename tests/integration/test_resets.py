@@ -100,10 +100,10 @@ MEMBERS: list[tuple[dict[str, Any], str]] = [
     ({"start": {"at": "offsets"}}, f"start: {OFFSETS}."),
 ]
 TEXTS = [("{", "body at character 1: "), ("[]", "body: must be an object.")]
-CANNOT = "The request cannot be understood: "
+CANNOT = "The request is not valid: "
 WRONG = [(text, CANNOT + told) for text, told in TEXTS]
 WRONG += [(json.dumps(_changed(changes)), CANNOT + told) for changes, told in MEMBERS]
-WRONG += [(json.dumps(_changed({"by": None})), "`by` is missing: who begins it anew is recorded.")]
+WRONG += [(json.dumps(_changed({"by": None})), "`by` is missing: the author of a reset is recorded.")]
 
 
 @pytest.mark.parametrize(("content", "told"), WRONG)
@@ -128,7 +128,7 @@ def test_only_json_is_taken(service: Served, matcher: Matcher) -> None:
     for headers in ({"content-type": "text/plain"}, {}):
         response = send(service, json.dumps(BODY), headers)
         assert response.status_code == 415
-        assert "must be application/json" in response.json()["detail"]
+        assert "Send Content-Type: application/json" in response.json()["detail"]
     assert matcher.asked == []
 
 
@@ -138,7 +138,7 @@ def test_a_matcher_that_refuses_is_a_conflict_with_its_reason_and_nothing_else(
     matcher.refuses = ResetRefused(id="", reason="another process owns this comparison")
     response = post(service)
     assert response.status_code == 409
-    why = f"{NAME!r} does not begin anew, and nothing has changed: another process owns this comparison."
+    why = f"{NAME!r} was not reset, and nothing has changed: another process owns this comparison."
     assert response.json()["detail"] == why
     assert run(service, NAME, "--reason", "r") == (2, "", f"twinstream: {why}\n")
 
@@ -168,8 +168,8 @@ def test_the_command_resets_and_tells_what_it_ended(service: Served, matcher: Ma
     code, out, err = run(service, NAME, *given)
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        f"{NAME} begins anew: at barrier",
-        "it was DIVERGED with 5,000 pairs and 3 divergences",
+        f"{NAME} was reset; it starts at barrier",
+        "before: DIVERGED with 5,000 pairs and 3 divergences",
     ]
     assert matcher.asked[0].start == {"at": "barrier"}
     code, out, _ = run(service, NAME, "--reason", "again", "--json")

@@ -54,7 +54,7 @@ def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     service.publish(status(at=now(), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
     first, step = run(service, "gate", NAME, code=3).splitlines()
     assert first == "undecided Not decided."
-    assert step.startswith("- 2 events are overdue. Their partners have to come; ")
+    assert step.startswith("- 2 events are overdue. Their partners must arrive. ")
 
 
 TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pairs match.\n"
@@ -65,10 +65,18 @@ TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pair
     [
         (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
         (("--min-matched", "5001"), 3, f"{TOO_FEW}- 1 more pair required (5,000 of 5,001)"),
-        (("--candidate", "1.9.1 +x&y"), 3, "undecided It was asked about the candidate 1.9.1 +x&y, and "),
+        (("--candidate", "1.9.1 +x&y"), 3, "undecided You asked about candidate 1.9.1 +x&y, but "),
         (("--spec-digest", "5f0c9a", "--since", "2026-03-01T14:02:00+02:00"), 0, "pass Equivalent"),
-        (("--spec-digest", "5f0c9b"), 3, "undecided It was asked about the file 5f0c9b, and follows 5f0c9a"),
-        (("--since", "2999-01-01T00:00:00Z"), 3, "undecided No difference so far, but only what is before "),
+        (
+            ("--spec-digest", "5f0c9b"),
+            3,
+            "undecided You asked about comparison file 5f0c9b, but it runs",
+        ),
+        (
+            ("--since", "2999-01-01T00:00:00Z"),
+            3,
+            "undecided No difference so far, but events are verified only",
+        ),
     ],
 )
 def test_the_gate_is_asked_about_a_scope(

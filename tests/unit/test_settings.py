@@ -59,15 +59,15 @@ def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
             {"kafka": {"bootstrap.servers": "b:1"}},
             "bootstrap.servers is not free: it is the setting `brokers`",
         ),
-        ({"memory_limit": "much"}, "flag --memory-limit: 'much' is no size: write one like 4GiB"),
+        ({"memory_limit": "much"}, "flag --memory-limit: 'much' is not a size; write one like 4GiB"),
         ({"memory_limit": "5"}, "flag --memory-limit: '5' is less than the 128MiB that a matcher needs"),
         ({"bind": "0.0.0.0:80"}, "flag --bind: '0.0.0.0:80' is not a loopback address, so others than this"),
         ({"bind": "example.org:80"}, "'example.org:80' is not a loopback address.*: give --token-file, too"),
         ({"bind": "127.0.0.1:70000"}, "flag --bind: '127.0.0.1:70000' has no port between 0 and 65535"),
         ({"tls_cert": "tls.crt"}, "flag --tls-cert: TLS needs --tls-key, too"),
         ({"tls_key": "tls.key"}, "flag --tls-key: TLS needs --tls-cert, too"),
-        ({"base_path": "twinstream"}, "flag --base-path: 'twinstream' is no base path: it begins with /"),
-        ({"base_path": "/a b"}, "flag --base-path: '/a b' is no base path"),
+        ({"base_path": "twinstream"}, "flag --base-path: 'twinstream' is not a base path: it begins with /"),
+        ({"base_path": "/a b"}, "flag --base-path: '/a b' is not a base path"),
         (
             {"record_url": "ui/{topic}"},
             "flag --record-url: 'ui/{topic}' is no http address without a password",
@@ -109,7 +109,7 @@ def test_a_base_path_has_no_slash_at_its_end(given: str, base: str) -> None:
     [
         ("- a\n", "must be a mapping"),
         ("a: [\n", "is not YAML"),
-        ("broker: file:1\n", "`broker` is no setting; known are brokers, redis, bind"),
+        ("broker: file:1\n", "`broker` is not a setting; known are brokers, redis, bind"),
     ],
 )
 def test_a_file_that_holds_no_settings_or_others_is_named(tmp_path: Path, text: str, said: str) -> None:

@@ -47,7 +47,7 @@ def decode(data: bytes) -> dict[str, Any]:
         raise CheckpointError("the stored state is not a Twinstream checkpoint")
     found = data[len(MAGIC)]
     if found != FORMAT:
-        what = "upgrade Twinstream" if found > FORMAT else "remove the comparison's keys to begin anew"
+        what = "upgrade Twinstream" if found > FORMAT else "remove the comparison's keys to start over"
         raise CheckpointError(
             f"the stored state has format {found}, this version reads format {FORMAT}: {what}"
         )

@@ -19,16 +19,16 @@ from twinstream.errors import TwinstreamError
 COMMANDS = {
     "calibrate": "Propose what to declare as noise, from two runs of one version.",
     "check": "Compare two recorded outputs, a trace of both, or what two topics hold.",
-    "divergences": "List what the service has found to differ.",
+    "divergences": "List the divergences that the service has found.",
     "drill": "Show that the alarm works, before you rely on it.",
-    "explain": "Show one divergence with its events and the reason.",
+    "explain": "Explain one divergence: its events, the proof, a picture.",
     "gate": "Ask the service whether a release may go on.",
-    "lint": "Show what a comparison file amounts to, and what is doubtful in it.",
-    "replay": "Tell which divergences a changed comparison file would have hidden.",
+    "lint": "Check a comparison file, and show how it will be compared.",
+    "replay": "Show which divergences a changed comparison file would hide.",
     "report": "Write the receipt of a verdict, for a change ticket.",
-    "reset": "Begin a comparison anew.",
+    "reset": "Reset a comparison: start it again, and record why.",
     "serve": "Run the service: matchers, HTTP API and page.",
-    "status": "Show what the service knows of its comparisons.",
+    "status": "Show verdict and health of the comparisons.",
     "version": "Print the version.",
 }
 

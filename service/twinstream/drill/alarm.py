@@ -44,7 +44,7 @@ class _Asked:
             if answer.is_success:
                 return answer.json()
         except httpx.InvalidURL:  # Its text may contain a part of a password.
-            raise SourceError(f"{self.name} does not answer: that is no address of a server") from None
+            raise SourceError(f"{self.name} does not answer: that is not the address of a server") from None
         except (httpx.HTTPError, ValueError) as error:
             raise SourceError(f"{self.name} does not answer: {told_of_connection(error)}") from None
         raise SourceError(f"{self.name} answers {path} with {answer.status_code}")

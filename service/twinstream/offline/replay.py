@@ -200,7 +200,7 @@ class Replay:
         record, at_ms = self._record(case, seat)
         (form,), refused = self._codec.forms([record], seat.place[0])
         if refused and refused[0].reason is not None:
-            raise Unknown(f"{_where(seat)} is no event under the new rules: {refused[0].reason}")
+            raise Unknown(f"{_where(seat)} is not an event under the new rules: {refused[0].reason}")
         return form, at_ms
 
     def _record(self, case: Case, seat: Seat) -> tuple[bytes | None, int]:
@@ -354,6 +354,6 @@ def cases_of(name: str, reports: Iterable[Any]) -> list[Case]:
         try:
             case = case_of(report)
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError(name, number, "is no divergence of Twinstream's") from None
+            raise InputError(name, number, "is not a divergence of Twinstream") from None
         cases[case.id] = case
     return list(cases.values())

@@ -18,7 +18,7 @@ from twinstream.spec.file.model import Spec
 
 OTHER = (
     "the stored state was made with another secret, without which `keep: hashes` can tell nothing of it: "
-    "start with the file that --mask-key-file named then, or remove the comparison's keys to begin anew"
+    "start with the file that --mask-key-file named then, or remove the comparison's keys to start over"
 )
 
 

@@ -195,6 +195,8 @@ def _violation(error: ErrorDetails, source: SourceText) -> SpecError:
         text = _NO_ORDER if at == ("order",) else "is required and missing"
     elif kind == "value_error":
         text = error["msg"].removeprefix("Value error, ")
+    elif kind == "list_type" and isinstance(error["input"], (str, int, float)):
+        text = f"must be a list: write `[{error['input']}]`"
     else:
         text = f"{_wanted(error, at)}, but {given(error['input'])} was given"
     return source.error(at, text)

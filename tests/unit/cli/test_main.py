@@ -24,14 +24,14 @@ def complaint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("chek", "No such command 'chek'. Did you mean 'check'?"),
-        ("diverg x", "No such command 'diverg'. Did you mean 'divergences'?"),
-        ("compare x", "No such command 'compare'. Commands are calibrate, check, divergences, "),
-        ("--version", "No such option '--version'. Did you mean 'version'?"),
-        ("check --refrence x", "No such option '--refrence'. Did you mean '--reference'?"),
-        ("gate x --min 5", "No such option '--min'. Did you mean '--min-matched'?"),
-        ("lint x --redis y", "No such option '--redis'.\n"),
-        ("lint x -j", "No such option '-j'. Did you mean '--json'?"),
+        ("chek", "Unknown command 'chek'. Did you mean 'check'?"),
+        ("diverg x", "Unknown command 'diverg'. Did you mean 'divergences'?"),
+        ("compare x", "Unknown command 'compare'. Commands are calibrate, check, divergences, "),
+        ("--version", "Unknown option '--version'. Did you mean 'version'?"),
+        ("check --refrence x", "Unknown option '--refrence'. Did you mean '--reference'?"),
+        ("gate x --min 5", "Unknown option '--min'. Did you mean '--min-matched'?"),
+        ("lint x --redis y", "Unknown option '--redis'.\n"),
+        ("lint x -j", "Unknown option '-j'. Did you mean '--json'?"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_one_that_was_meant(

@@ -40,7 +40,7 @@ def test_every_command_that_writes_a_file_spares_one_that_is_there(
     result = CliRunner().invoke(command, arguments.format(file=file).split())
     assert isinstance(result.exception, SettingsError)
     assert str(result.exception) == (
-        f"{file} is there already: name another file, or give --force to overwrite it"
+        f"{file} already exists: name another file, or give --force to overwrite it"
     )
 
 
@@ -57,7 +57,7 @@ def test_a_person_is_asked(file: Path, monkeypatch: pytest.MonkeyPatch, said: bo
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(click, "confirm", lambda _question, **_: said)
     if spared:
-        with pytest.raises(SettingsError, match=r"receipt\.md was left as it is: name another file"):
+        with pytest.raises(SettingsError, match=r"receipt\.md was not changed: name another file"):
             may_write([file], force=False)
     else:
         may_write([file], force=False)

@@ -178,7 +178,7 @@ def test_undecodable_records_are_counted_and_beyond_the_budget_make_the_verdict_
         bench.source.append(Side.RIGHT, 0, junk)
     status = bench.finds("INCONCLUSIVE", "undecodable.budget (1)")
     assert [record.reason for record in status.undecodable][1:] == [
-        "a tombstone (a record without a value) is no event",
+        "a tombstone (a record without a value) is not an event",
         "field `k`, that the order needs, is missing",
     ]
 

@@ -163,9 +163,9 @@ def test_records_that_are_read_again_stand_for_the_values() -> None:
 def test_what_is_no_event_under_the_new_rules_is_unknown() -> None:
     outcome, why = told(PER_KEY, kept("missing", {"fare": 2}))[0]
     assert outcome == "unknown"
-    assert why.startswith("offset 1 of partition 0 of a is no event under the new rules:")
+    assert why.startswith("offset 1 of partition 0 of a is not an event under the new rules:")
 
 
 def test_what_is_no_divergence_is_named_by_its_line() -> None:
-    with pytest.raises(InputError, match=r"kept:2: is no divergence of Twinstream's"):
+    with pytest.raises(InputError, match=r"kept:2: is not a divergence of Twinstream"):
         cases_of("kept", [kept("missing", RIDE), {"id": 3}])

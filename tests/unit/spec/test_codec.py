@@ -91,7 +91,7 @@ def test_refused_records_are_named_by_their_place() -> None:
     refused = reasons(codec(more=KINDS), b'{"type":"ride","n":true}', b"{", b'{"type":"hb"}', None)
     assert [place for place, _ in refused] == [1, 2, 3]
     assert refused[0].reason == "not JSON: Expecting property name enclosed in double quotes at character 1"
-    assert refused[2].reason == "a tombstone (a record without a value) is no event"
+    assert refused[2].reason == "a tombstone (a record without a value) is not an event"
 
 
 def test_an_empty_record_is_refused_though_one_was_ignored_before() -> None:

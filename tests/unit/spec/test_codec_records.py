@@ -126,7 +126,7 @@ def test_each_side_refuses_what_is_none_of_its_own() -> None:
 def test_tombstones_are_left_out_or_refused_as_the_side_says() -> None:
     codec = two_sides("{tombstones: ignore}", "{}")
     assert codec.forms([None], LEFT) == ([IGNORED], [RefusedRecord(0, None)])
-    assert codec.forms([None], RIGHT)[1][0].reason == "a tombstone (a record without a value) is no event"
+    assert codec.forms([None], RIGHT)[1][0].reason == "a tombstone (a record without a value) is not an event"
     both = Codec(spec("total", "decode: {tombstones: ignore}"))
     assert both.forms([None, b"1"])[1] == [RefusedRecord(0, None)]
     empty = two_sides("{format: utf8, tombstones: ignore}", "{format: utf8}", "total")
@@ -201,7 +201,7 @@ def test_what_the_order_needs_outside_the_value_is_refused_where_it_is_not_there
     assert reasons[:3] == [
         "field `$headers.h`, that the order needs, is missing",
         "the header `h` of the record is not UTF-8 at byte 0",
-        "a tombstone (a record without a value) is no event",
+        "a tombstone (a record without a value) is not an event",
     ]
     assert reasons[3].startswith("not JSON: ")
     assert reasons[4] == "the key of the record is not UTF-8 at byte 0"

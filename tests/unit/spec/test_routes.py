@@ -68,7 +68,7 @@ def test_a_time_is_the_number_as_it_was_written(number: Any, time: Any) -> None:
 
 @pytest.mark.parametrize("value", ["3", None, True, [], float("nan"), float("inf"), Decimal("NaN")])
 def test_what_is_no_number_is_no_time(value: Any) -> None:
-    with pytest.raises(DecodeError, match="is no number"):
+    with pytest.raises(DecodeError, match="is not a number"):
         exact_time(value)
 
 

@@ -74,7 +74,7 @@ def test_numbers_of_one_value_are_one_key() -> None:
     ("file", "row", "reason"),
     [
         (ONE, record({"v": 1}), "field `k`, that tells which rows replace each other, is missing"),
-        (ONE, None, "a tombstone (a record without a value) is no event"),
+        (ONE, None, "a tombstone (a record without a value) is not an event"),
         (ONE, deletion(b"\xff"), "the key of a deletion is not UTF-8 at byte 0"),
         (ONE, deletion(b'{"j":1}'), "the key of a deletion has no `k`"),
         (ONE, deletion(b"{"), "the key of a deletion is not JSON: "),

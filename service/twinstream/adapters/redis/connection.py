@@ -66,7 +66,7 @@ class RedisConnection:
         """A sentence that the stored data is damaged, or of another version."""
         return (
             f"redis at {self.place} holds {what} that this version cannot read: "
-            "remove the comparison's keys to begin anew"
+            "remove the comparison's keys to start over"
         )
 
     def answers(self) -> bool:

@@ -130,9 +130,9 @@ def _foreign(scope: Scope) -> Response | None:
     if scope["method"] in LOOKING or not any(name in headers for name in _FROM_BROWSER):
         return None
     if not _same_origin(headers):
-        return problem(403, "A page of another host may not ask for changes here.")
+        return problem(403, "Pages of other hosts may not make changes here.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return problem(415, "From a browser, what is sent must be application/json.")
+        return problem(415, "From a browser, send Content-Type: application/json.")
     return None
 
 

@@ -79,7 +79,7 @@ class DivergenceFilter(Frozen):
 class DivergenceQuery(DivergenceFilter):
     """The filter, and the page."""
 
-    limit: int = Field(50, ge=1, le=500, description="At most so many.")
+    limit: int = Field(50, ge=1, le=500, description="Return at most this many.")
     cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
 
 
@@ -90,7 +90,7 @@ class UnmatchedQuery(Frozen):
 
     side: Literal["reference", "candidate"] | None = Field(None, description="Only events of this side.")
     overdue: bool | None = Field(None, description="Only overdue events, or only others.")
-    limit: int = Field(50, ge=1, le=500, description="At most so many.")
+    limit: int = Field(50, ge=1, le=500, description="Return at most this many.")
     cursor: str | None = Field(
         None,
         pattern=r"^[0-9T:.+-]+Z?/(reference|candidate)/\d+/\d+$",
@@ -131,7 +131,7 @@ def listings_router(board: Board) -> APIRouter:
     async def get_divergence(name: str, identifier: str) -> DivergenceReport:
         report = board.divergences(name).get(identifier)
         if report is None:
-            raise HTTPException(404, f"Comparison {name!r} keeps no divergence {identifier!r}.")
+            raise HTTPException(404, f"Comparison {name!r} has no divergence {identifier!r}.")
         return report
 
     @router.get(

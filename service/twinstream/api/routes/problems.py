@@ -28,16 +28,16 @@ PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such comparison.", **PROBLEM}}
 
 WHAT_TO_DO = {
-    404: "There is nothing at {path!r}; {root}/docs lists what there is.",
-    405: "{method} is not possible at {path!r}; the header Allow says what is.",
+    404: "No route {path!r}; {root}/docs lists all routes.",
+    405: "{path!r} does not allow {method}; the Allow header lists its methods.",
 }
-NO_API = "There is nothing at {path!r}: this process has matchers alone (--role matcher), and no API."
+NO_API = "No route {path!r}: this process runs only matchers (--role matcher) and has no API."
 
 REPEATABLE = {"scope", "field"}
 """Parameters that are all applied at once."""
-_TIME = "must be a time with its zone, as 2026-03-01T14:02:00Z"
+_TIME = "must be a time with a zone, like 2026-03-01T14:02:00Z"
 _WORDS = {
-    "extra_forbidden": "is not known here",
+    "extra_forbidden": "is unknown",
     "missing": "is missing",
     "int_parsing": "must be a whole number",
     "int_type": "must be a whole number",
@@ -47,7 +47,7 @@ _WORDS = {
     "string_type": "must be a text",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
-    "json_invalid": "is no JSON: {error}",
+    "json_invalid": "is not JSON: {error}",
     "greater_than_equal": "must be {ge} or more",
     "less_than_equal": "must be {le} or less",
     "string_too_short": "must have {min_length} characters or more",
@@ -84,7 +84,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
     },
     "additionalProperties": True,
 }
-MISUNDERSTOOD = "The request cannot be understood; `errors` names the parameters."
+MISUNDERSTOOD = "The request is not valid; `errors` names the parameters."
 
 
 class ProblemResponse(JSONResponse):
@@ -120,7 +120,7 @@ def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [{"parameter": _named(item["loc"]), "detail": _told(item)} for item in _meant(error.errors())]
     text = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
-    return problem(422, f"The request cannot be understood: {text}.", errors=errors)
+    return problem(422, f"The request is not valid: {text}.", errors=errors)
 
 
 def _named(place: Sequence[int | str]) -> str:
@@ -176,7 +176,7 @@ async def said_once(request: Request) -> None:
     """
     for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
         if count > 1 and name not in REPEATABLE:
-            told = f"stands {count} times; say it once"
+            told = f"stands {count} times; give it once"
             raise RequestValidationError([{"loc": ("query", name), "msg": told, "type": "value_error"}])
 
 

@@ -34,12 +34,15 @@ Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     409: {
-        "description": "It does not begin anew, and nothing has changed; `detail` says what to do.",
+        "description": "It was not reset, and nothing has changed; `detail` says what to do.",
         **PROBLEM,
     },
     415: {"description": "The body is not JSON.", **PROBLEM},
     422: {"description": "The body is not as it must be; `errors` names the members.", **PROBLEM},
-    503: {"description": "Nobody knows whether it has; `resets` in the status will tell.", **PROBLEM},
+    503: {
+        "description": "It is not known whether it was reset: see `resets` in the status.",
+        **PROBLEM,
+    },
 }
 
 
@@ -87,7 +90,7 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
             str | None,
             Header(
                 pattern="^[A-Za-z0-9_-]{8,64}$",
-                description="Asked again with the same key it begins anew once; the `id` of the record.",
+                description="Sent again with the same key, it resets once; the `id` of the record.",
             ),
         ] = None,
     ) -> Response:
@@ -96,10 +99,10 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
         if isinstance(answer, Reset):
             return Response(answer.model_dump_json(), media_type="application/json")
         if answer.open:
-            unsure = f"Nobody knows whether {name!r} begins anew: {answer.reason}."
+            unsure = f"It is not known whether {name!r} was reset: {answer.reason}."
             return problem(503, f"{unsure} `resets` in its status will tell.", comparison=name)
         return problem(
-            409, f"{name!r} does not begin anew, and nothing has changed: {answer.reason}.", comparison=name
+            409, f"{name!r} was not reset, and nothing has changed: {answer.reason}.", comparison=name
         )
 
     return router
@@ -108,7 +111,8 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
 def _check_type(request: Request) -> None:
     given = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if given != "application/json":
-        raise HTTPException(415, f"The body must be application/json, and is {given or 'of no type'}.")
+        was = f" (it was {given})" if given else ""
+        raise HTTPException(415, f"Send Content-Type: application/json{was}.")
 
 
 def _who(holder: str, named: str | None) -> str | None:
@@ -138,7 +142,7 @@ def _asked(
 ) -> ResetRequest:
     by = _who(request.state.who, named or order.by)
     if by is None:
-        raise HTTPException(422, "`by` is missing: who begins it anew is recorded.")
+        raise HTTPException(422, "`by` is missing: the author of a reset is recorded.")
     start: Any = order.start
     if isinstance(start, Start):
         start = start.as_written()

@@ -54,7 +54,7 @@ class GateScope(Frozen):
     since: Annotated[str, AfterValidator(_since)] = Field(
         "",
         max_length=40,
-        description="A pass must rest on what was written from then on, as 2026-03-01T14:02:00Z.",
+        description="A pass must rest on events written from then on, like 2026-03-01T14:02:00Z.",
     )
 
 

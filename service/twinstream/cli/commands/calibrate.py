@@ -47,7 +47,7 @@ _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
     type=click.IntRange(1),
     default=MOST_RECORDS,
     show_default=True,
-    help="Read at most so many of each run.",
+    help="Read at most N events of each run.",
 )
 @click.option(
     "--reference-offsets",
@@ -147,7 +147,7 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
 def _range(text: str) -> tuple[int, range]:
     found = _RANGE.fullmatch(text)
     if found is None:
-        raise SettingsError(f"{text!r} is no range of offsets; write it like 0:1000-2000, or 0:1000-")
+        raise SettingsError(f"{text!r} is not a range of offsets; write it like 0:1000-2000, or 0:1000-")
     return int(found[1]), ALL_OFFSETS[int(found[2] or 0) : int(found[3] or ALL_OFFSETS.stop)]
 
 

@@ -38,13 +38,13 @@ from twinstream.spec.load import load
     type=click.Choice(INTERLEAVINGS),
     default="alternate",
     show_default=True,
-    help="Read both files in turn, or one before the other: it decides at which line a difference is known.",
+    help="Read both files in turn, or one before the other: it decides at which line a difference is proven.",
 )
 @click.option(
     "--open",
     "open_ended",
     is_flag=True,
-    help="Take the input for a beginning: what has no partner yet may still get one.",
+    help="More events may follow: an unmatched event may still find its partner.",
 )
 @click.option(
     "--allow-empty", is_flag=True, help="Call two empty outputs equivalent; else they are inconclusive."
@@ -53,25 +53,25 @@ from twinstream.spec.load import load
     "--require-evidence",
     "evidence",
     is_flag=True,
-    help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
+    help="Require the pairs of `evidence.matched`; with fewer the verdict is PENDING.",
 )
 @kafka_options(": compare what the topics of SPEC hold.")
 @click.option(
-    "--from", "begin", multiple=True, metavar="EDGE", help="Where to begin in the topics: see above."
+    "--from", "begin", multiple=True, metavar="EDGE", help="Where to start in the topics: see above."
 )
-@click.option("--to", "end", multiple=True, metavar="EDGE", help="Where to end, likewise.")
+@click.option("--to", "end", multiple=True, metavar="EDGE", help="Where to end in the topics.")
 @click.option(
     "--slack",
     metavar="DURATION",
     callback=span,
-    help="How far apart two partners may be at most, in Kafka's time; else `overdue.after` of SPEC (60s).",
+    help="How far apart partners may be in Kafka time; by default `overdue.after` of SPEC (60s).",
 )
 @click.option(
     "--report",
     multiple=True,
     metavar="FILE",
     callback=files_callback,
-    help="Write a verdict receipt, too: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
+    help="Also write a receipt: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
 )
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
@@ -184,7 +184,7 @@ def _tell_sameness(reference: InputFile, candidate: InputFile) -> None:
         problem = f"are one stream ({candidate.name}), which can be read only once"
         raise SettingsError(f"--reference and --candidate {problem}")
     click.echo(
-        f"{PREFIX}both sides are the file {candidate.name}, so every event meets itself: "
+        f"{PREFIX}both sides are the file {candidate.name}, so every event is compared with itself: "
         "this tells only whether the comparison file can read it",
         err=True,
     )

@@ -20,11 +20,9 @@ PAGE = 500
 @click.command()
 @click.argument("name")
 @click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
-@click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
-@click.option(
-    "--by", type=click.Choice(("field",)), help="Sum them up: a sentence for the fields that differ."
-)
+@click.option("--explained", is_flag=True, help="List examples of explained differences instead.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show at most N.")
+@click.option("--by", type=click.Choice(("field",)), help="Sum them up by the fields that differ.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
 def divergences(

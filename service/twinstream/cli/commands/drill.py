@@ -40,7 +40,7 @@ _SUFFIXES = {".json", ".yml", ".yaml"}
     help="Settings file of the copies, if other brokers are to have them.",
 )
 @click.option(
-    "--records", type=click.IntRange(40), default=RECORDS, show_default=True, help="Copy the last so many."
+    "--records", type=click.IntRange(40), default=RECORDS, show_default=True, help="Copy the last N records."
 )
 @click.option("--timeout", metavar="DURATION", callback=span, help="The alarm must come within; 1m, or more.")
 @click.option("--prometheus", metavar="URL", help="Wait for the alert to fire in this Prometheus.")
@@ -48,8 +48,8 @@ _SUFFIXES = {".json", ".yml", ".yaml"}
 @click.option("--bind", help="Where the drill's service is, HOST:PORT; by default only this host reaches it.")
 @click.option("--alertmanager", metavar="URL", help="Show whom the alert would tell, held back by a silence.")
 @click.option("--page", is_flag=True, help="Let the alert through to whoever is on call.")
-@click.option("--sweep", is_flag=True, help="Remove what drills have left that were killed.")
-@click.option("--json", "as_json", is_flag=True, help="Print what came of it as one JSON object.")
+@click.option("--sweep", is_flag=True, help="Remove what killed drills have left.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def drill(
     spec: str | None,
     sweep: bool,
@@ -160,7 +160,7 @@ def _sweep(own: Settings, as_json: bool) -> int:
         for one in found:
             _tell("running" if one.runs else "removed", one.comparison)
         if not found:
-            _tell("nothing", "no drill has left anything")
+            _tell("nothing", "no drill has left anything behind")
     for problem in problems:
         click.echo(f"{PREFIX}left over: {problem}", err=True)
     return 3 if problems else 0

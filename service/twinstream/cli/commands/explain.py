@@ -21,9 +21,9 @@ SHOWN = {"id", "kind", "scope", "positions", "reference", "candidate", "fields",
 
 @click.command()
 @click.argument("identifier", metavar="[ID]", required=False)
-@click.option("--comparison", help="The comparison that it is of; without it, all are asked.")
+@click.option("--comparison", help="Its comparison; without it, all are searched.")
 @click.option(
-    "--from", "file", type=click.Path(), help="An answer of `check --json`, instead of the service."
+    "--from", "file", type=click.Path(), help="Read an answer of `check --json` instead of the service."
 )
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print each divergence as one JSON object on a line.")
@@ -74,7 +74,7 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
             if comparison is not None:
                 raise
     listed = ", ".join(names) or "none"
-    raise Refused(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
+    raise Refused(f"no comparison has a divergence {identifier!r}; it has {listed}")
 
 
 # -- a file ------------------------------------------------------------------------------------------------
@@ -84,11 +84,11 @@ def _of_file(file: str, identifier: str | None) -> list[ReportBody]:
     reports = _examples(file)
     if identifier is None:
         if not reports:
-            raise InputError(file, None, "has no divergence to explain")
+            raise InputError(file, None, "has no divergences")
         return reports
     found = [report for report in reports if str(report["id"]).startswith(identifier)]
     if len(found) > 1:
-        raise click.UsageError(f"{identifier!r} is the beginning of several: {_ids(found)}")
+        raise click.UsageError(f"{identifier!r} is ambiguous: {_ids(found)}")
     if not found:
         raise click.UsageError(f"{file} has no divergence {identifier!r}; it has {_ids(reports)}")
     return found
@@ -105,4 +105,4 @@ def _examples(file: str) -> list[ReportBody]:
         examples: list[ReportBody] = orjson.loads(text)["examples"]
         if all(report.keys() >= SHOWN for report in examples):
             return examples
-    raise InputError(file, None, "is no answer of `twinstream check --json`")
+    raise InputError(file, None, "is not an answer of `twinstream check --json`")

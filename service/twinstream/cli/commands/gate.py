@@ -35,7 +35,7 @@ def _said(_context: click.Context, option: click.Parameter, given: str | None) -
 def _since(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
     said = _said(context, option, given)
     if said is not None and time_of(said) is None:
-        raise click.BadParameter(f"{said!r} is no time with its zone; write it like 2026-03-01T14:02:00Z")
+        raise click.BadParameter(f"{said!r} is not a time with a zone; write it like 2026-03-01T14:02:00Z")
     return said
 
 
@@ -45,7 +45,7 @@ def _since(context: click.Context, option: click.Parameter, given: str | None) -
     "--wait",
     metavar="DURATION",
     callback=span,
-    help="Wait so long for pass or fail: 90s, 30m, 2h; without a unit, seconds.",
+    help="Wait this long for pass or fail: 90s, 30m, 2h; without a unit, seconds.",
 )
 @click.option(
     "--poll",
@@ -53,14 +53,14 @@ def _since(context: click.Context, option: click.Parameter, given: str | None) -
     show_default=True,
     metavar="DURATION",
     callback=_poll,
-    help="Ask so often meanwhile.",
+    help="Ask this often while waiting.",
 )
-@click.option("--min-matched", type=click.IntRange(min=0), help="A pass needs so many matched pairs.")
+@click.option("--min-matched", type=click.IntRange(min=0), help="A pass needs N matched pairs.")
 @click.option(
     "--candidate", metavar="VERSION", callback=_said, help="The version that the candidate must be of."
 )
 @click.option(
-    "--since", metavar="TIME", callback=_since, help="A pass must rest on what was written from then on."
+    "--since", metavar="TIME", callback=_since, help="A pass must rest on events written from then on."
 )
 @click.option(
     "--spec-digest", metavar="DIGEST", callback=_said, help="The comparison file that the answer must be of."
@@ -77,9 +77,9 @@ def gate(
       twinstream gate ads-views --wait 30m --min-matched 100000 --candidate 1.9.0
       twinstream gate ads-views --wait 30m --since 2026-03-01T14:02:00Z
 
-    NAME is that of a comparison. It prints pass, fail or undecided, and why. Undecided is no permission: it
-    says that something is not known. With --wait it is asked again until it is pass or fail, also while the
-    service cannot be reached.
+    NAME is that of a comparison. It prints pass, fail or undecided, and why. Treat undecided as "do not
+    release": something is not known. With --wait it asks again until the answer is pass or fail, also while
+    the service cannot be reached.
 
     Exit codes: 0 pass · 1 fail · 2 usage, no such comparison · 3 undecided, with --wait all the time · 4 the
     service cannot be reached, with --wait all the time.

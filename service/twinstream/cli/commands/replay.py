@@ -93,14 +93,14 @@ def _of_file(file: str) -> list[Case]:
         return cases_of(file, [_parsed(file, number, line) for number, line in lines])
     if isinstance(whole, dict):
         return cases_of(file, next((whole[key] for key in ("examples", "items") if key in whole), [whole]))
-    raise InputError(file, None, "is no list of divergences: see `twinstream replay --help`")
+    raise InputError(file, None, "is not a list of divergences: see `twinstream replay --help`")
 
 
 def _parsed(file: str, number: int, line: bytes) -> Any:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise InputError(file, number, f"is no JSON: {error}") from None
+        raise InputError(file, number, f"is not JSON: {error}") from None
 
 
 def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:

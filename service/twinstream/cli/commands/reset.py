@@ -22,26 +22,33 @@ def _start(_context: click.Context, _option: click.Parameter, text: str | None) 
     return read_source(text, "--start").data if text.startswith("{") else text
 
 
+def _told(value: Any) -> str:
+    """A part of a start: offsets by partition as ``0:200 1:600``."""
+    if not isinstance(value, dict):
+        return f"{value}"
+    return " ".join(f"{partition}:{offset}" for partition, offset in value.items())
+
+
 @click.command()
 @click.argument("name")
 @click.option("--reason", required=True, help="Why; it is recorded and shown.")
-@click.option("--start", callback=_start, help="Where to begin, in the place of the file's `start`.")
+@click.option("--start", callback=_start, help="Where to start, instead of the file's `start`.")
 @click.option("--by", default=getpass.getuser, help="Who, for the record; by default the name of the user.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the reset as one JSON object.")
 def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json: bool) -> int:
-    """Begin a comparison anew: what was found so far is forgotten, the reset is recorded.
+    """Reset a comparison: forget what was found so far, start again, and record the reset.
 
     \b
       twinstream reset ads-views --reason "1.9.1 deployed"
       twinstream reset ads-views --reason "1.9.1 deployed" --start now
       twinstream reset ads-views --reason gap --start '{at: event_time, field: ts, from: 2026-03-01T00:00:00Z}'
 
-    NAME is that of a comparison. It begins where its file says, or at --start: `now`, or what `start` in a
-    comparison file may be. `now` is where both sides have been read to, at a moment at which no event waits
-    for a partner; such a moment is waited for, up to ten seconds.
+    NAME is that of a comparison. It starts as its file says, or at --start: `now`, or any `start` of a
+    comparison file. `now` is where both sides have been read to, at a moment at which no event is unmatched;
+    the service waits for such a moment, up to ten seconds.
 
-    Exit codes: 0 it begins anew · 2 usage, no such comparison, it cannot be · 4 the service cannot be
+    Exit codes: 0 it was reset · 2 usage, no such comparison, it cannot be · 4 the service cannot be
     reached, or does not know whether it was done.
     """  # noqa: E501
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
@@ -49,8 +56,11 @@ def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json
     if as_json:
         print_json(found)
         return 0
-    before, begins = found["before"], ", ".join(f"{key} {value}" for key, value in found["start"].items())
-    click.echo(f"{name} begins anew: {begins}")
+    before, begins = (
+        found["before"],
+        ", ".join(f"{key} {_told(value)}" for key, value in found["start"].items()),
+    )
+    click.echo(f"{name} was reset; it starts {begins}")
     counts = f"{before['matched']:,} pairs and {before['divergences']:,} divergences"
-    click.echo(f"it was {before['verdict']} with {counts}")
+    click.echo(f"before: {before['verdict']} with {counts}")
     return 0

@@ -83,7 +83,7 @@ def _check_address(_context: click.Context, _option: click.Parameter, address: s
         possible = False
     if not possible:
         # The address is not repeated: it may have a password.
-        raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
+        raise click.BadParameter(f"that is not the address of a service; write it like http://{DEFAULT_BIND}")
     return address
 
 
@@ -128,7 +128,7 @@ def ask(service: Service, path: str, body: Any = None, timeout_seconds: float = 
         response = httpx.request(method, url, json=body, timeout=timeout_seconds, **service.options)
         answer = response.json()
     except httpx.InvalidURL:  # Its text may contain a part of a password.
-        reason = "that is no address of a service"
+        reason = "that is not the address of a service"
         raise Unreachable(f"the service at {service} cannot be reached: {reason}") from None
     except (httpx.HTTPError, ValueError) as error:
         distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)

@@ -49,7 +49,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 def no_command(name: str, known: Mapping[str, object]) -> str:
     """The sentence about an unknown command."""
     near = meant(name, known)
-    return f"No such command '{name}'. " + (
+    return f"Unknown command '{name}'. " + (
         f"Did you mean '{near}'?" if near else f"Commands are {', '.join(known)}."
     )
 
@@ -62,4 +62,4 @@ def _no_option(error: click.NoSuchOption) -> str:
         known = [option for param in command.params for option in param.opts if option.startswith("--")]
         known += command.list_commands(error.ctx) if isinstance(command, click.Group) else []
     near = meant(error.option_name, known)
-    return f"No such option '{error.option_name}'." + (f" Did you mean '{near}'?" if near else "")
+    return f"Unknown option '{error.option_name}'." + (f" Did you mean '{near}'?" if near else "")

@@ -25,8 +25,6 @@ def may_write(files: Iterable[Path], *, force: bool) -> None:
         if force or not (file.is_file() and file.stat().st_size):
             continue
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise SettingsError(
-                f"{file} is there already: name another file, or give --force to overwrite it"
-            )
-        if not click.confirm(f"{file} is there already. Overwrite it?", err=True):
-            raise SettingsError(f"{file} was left as it is: name another file")
+            raise SettingsError(f"{file} already exists: name another file, or give --force to overwrite it")
+        if not click.confirm(f"{file} already exists. Overwrite it?", err=True):
+            raise SettingsError(f"{file} was not changed: name another file")

@@ -329,11 +329,11 @@ def exact_time(number: Any) -> Time:
         return number
     if isinstance(number, Decimal) and number.is_finite():
         if number and abs(number.adjusted()) > TIME_DIGITS:
-            raise DecodeError(f"it is no time: it has more than {TIME_DIGITS} digits")
+            raise DecodeError(f"it is not a time: it has more than {TIME_DIGITS} digits")
         return Fraction(number)
     if isinstance(number, float) and number - number == 0:
         return Fraction(repr(number))
-    raise DecodeError(f"it is no number ({trait(number)})")
+    raise DecodeError(f"it is not a number ({trait(number)})")
 
 
 # -- roles -------------------------------------------------------------------------------------------------

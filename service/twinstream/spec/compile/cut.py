@@ -74,5 +74,5 @@ def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
 def _instant_of(member: Any) -> datetime:
     moment = instant(member) if isinstance(member, str) else None
     if moment is None:
-        raise DecodeError(f"it is no time like 2026-01-01T00:00:00Z ({trait(member)})")
+        raise DecodeError(f"it is not a time like 2026-01-01T00:00:00Z ({trait(member)})")
     return moment

@@ -64,7 +64,7 @@ class ControlRecord(BaseModel):
 def control_record(record: bytes | None) -> ControlRecord:
     """Read a control record. Raises DecodeError with the fault in one sentence."""
     if record is None:
-        raise DecodeError("a tombstone is no control record")
+        raise DecodeError("a tombstone is not a control record")
     try:
         return ControlRecord.model_validate_json(record)
     except ValidationError as error:

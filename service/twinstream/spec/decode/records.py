@@ -79,7 +79,7 @@ def _read(
     def tombstone() -> Any:
         if ignores_tombstones:
             return TOMBSTONE
-        raise DecodeError("a tombstone (a record without a value) is no event")
+        raise DecodeError("a tombstone (a record without a value) is not an event")
 
     def read(record: bytes | None) -> Any:
         return tombstone() if record is None else decoder(record)

@@ -1,7 +1,7 @@
 """Reads the text of a comparison file: its data, and the line of every place in it.
 
 YAML is read as version 1.2, in which `NO`, `2026-01-01` and `12:30` are texts, as in a record. A key that
-stands twice in one mapping is refused, since YAML would silently keep the last one.
+duplicate key is refused, since YAML would silently keep the last one.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _lines(
                 raise SpecError(file, key.start_mark.line + 1, "", "a key must be a text")
             _check_text(key, file)
             if key.value in seen:
-                problem = "stands twice in one mapping"
+                problem = "duplicate key"
                 repeated.append(SpecError(file, key.start_mark.line + 1, key.value, problem))
             seen.add(key.value)
             yield from _lines(value, (*at, key.value), file, repeated)

@@ -42,7 +42,7 @@ def _moment(value: Any) -> Any:
     if isinstance(value, str):
         moment = instant(value)
         if moment is None:
-            raise ValueError(f"{given(value)} is no time; write it like 2026-01-01T00:00:00Z, or a number")
+            raise ValueError(f"{given(value)} is not a time; write it like 2026-01-01T00:00:00Z, or a number")
         return moment.isoformat()
     return value if value is None else exact(value)
 

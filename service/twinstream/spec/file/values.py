@@ -121,7 +121,7 @@ class Strict(BaseModel):
 
 def _hint(near: str | None, known: Iterable[str]) -> str:
     hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
-    return f"is not a key of this mapping; {hint}"
+    return f"unknown key; {hint}"
 
 
 def _fault(wrong: PydanticCustomError) -> InitErrorDetails:
@@ -143,7 +143,7 @@ def _again(error: ErrorDetails) -> InitErrorDetails:
 def _field_path(text: str) -> str:
     if not re.fullmatch(rf"{_NAME}(?:\.{_NAME})*", text, re.DOTALL):
         raise ValueError(
-            f"{text!r} is no field path: write names joined by single dots, and `\\.` for a dot inside a name"
+            f"{text!r} is not a field path: join names by single dots, and write `\\.` for a dot in a name"
         )
     return text
 

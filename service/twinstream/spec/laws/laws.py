@@ -108,7 +108,7 @@ def _parts(spec: Spec) -> Iterator[Breach]:
     for decision in spec.decisions:
         if decision.field.startswith("$") and not _is_part(decision.field):
             problem = (
-                f"`{decision.field}` is no part of a record; beside fields of the value there are {_PARTS}"
+                f"`{decision.field}` is not part of a record; besides fields of the value there are {_PARTS}"
             )
             yield Breach(decision.at, f"{problem}; {_escape(decision.field)}")
     for at, fields in _value_fields(spec).items():

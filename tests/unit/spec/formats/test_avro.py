@@ -129,12 +129,12 @@ def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(depth: int) 
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ("{", "is no Avro schema: it is not JSON"),
-        ('{"type": "record"}', "is no Avro schema: "),
-        ('{"type": "record", "name": "R", "fields": [{"name": "a"}]}', "is no Avro schema: "),
+        ("{", "is not an Avro schema: it is not JSON"),
+        ('{"type": "record"}', "is not an Avro schema: "),
+        ('{"type": "record", "name": "R", "fields": [{"name": "a"}]}', "is not an Avro schema: "),
         (json.dumps(record(("a", "ads.Nowhere"))), "it refers to `ads.Nowhere`, which it does not define"),
-        ("5", "is no Avro schema: 5 is no type"),
-        ("[" * 10_000 + "]" * 10_000, "is no Avro schema: it is nested too deep"),
+        ("5", "is not an Avro schema: 5 is no type"),
+        ("[" * 10_000 + "]" * 10_000, "is not an Avro schema: it is nested too deep"),
         (None, "cannot be read: No such file"),
     ],
     ids=lambda text: str(text)[:60],

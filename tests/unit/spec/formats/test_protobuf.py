@@ -167,8 +167,8 @@ WITHOUT_IMPORT = descriptor_set(file("b.proto", imports=("a.proto",)))
     ("name", "content", "said"),
     [
         ("view.desc", descriptor_set(FILE), NOT_THERE),
-        ("view.desc", b"{", r"`decode\.schema_file`: is no descriptor set of protoc"),
-        ("view.desc", b"\xff\xff", r"`decode\.schema_file`: is no descriptor set of protoc"),
+        ("view.desc", b"{", r"`decode\.schema_file`: is not a descriptor set of protoc"),
+        ("view.desc", b"\xff\xff", r"`decode\.schema_file`: is not a descriptor set of protoc"),
         (
             "view.desc",
             WITHOUT_IMPORT,

@@ -103,7 +103,7 @@ def test_a_schema_of_another_type_is_refused(registry: Registry) -> None:
 
 def test_a_schema_that_cannot_be_used_is_named(registry: Registry) -> None:
     registry.schemas[7] = {"schema": "{"}
-    with pytest.raises(DecodeError, match="its schema 7 is no Avro schema: it is not JSON"):
+    with pytest.raises(DecodeError, match="its schema 7 is not an Avro schema: it is not JSON"):
         avro.registered(registry.url)(framed(7, b"\x02"))
 
 

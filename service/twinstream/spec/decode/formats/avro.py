@@ -43,7 +43,7 @@ def from_file(path: Path) -> Body:
     try:
         return body_of(Schema(file_bytes(path, key).decode("utf-8")))
     except ValueError as error:
-        raise SpecError(str(path), None, key, f"is no Avro schema: {error}") from None
+        raise SpecError(str(path), None, key, f"is not an Avro schema: {error}") from None
 
 
 def registered(url: str) -> Body:
@@ -54,7 +54,7 @@ def registered(url: str) -> Body:
         try:
             return body_of(_from_registry(registry, registry.schema(number), {}))
         except ValueError as error:
-            raise DecodeError(f"its schema {number} is no Avro schema: {error}") from None
+            raise DecodeError(f"its schema {number} is not an Avro schema: {error}") from None
 
     return framed(load)
 

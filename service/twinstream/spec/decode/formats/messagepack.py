@@ -45,7 +45,7 @@ def _refuse_extension(code: int, data: bytes) -> Any:
 def _members(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if set(map(type, members)) - {str}:
-        raise DecodeError("a member of a map has a name that is no text")
+        raise DecodeError("a member of a map has a name that is not a text")
     if len(members) < len(pairs):
         raise DecodeError("a member stands twice in one map")
     return members

@@ -50,7 +50,7 @@ def from_descriptors(path: Path, name: str) -> Body:
         files = FileDescriptorSet.FromString(file_bytes(path, _KEY)).file
         pool = pool_of(files)
     except (MalformedError, TypeError) as error:
-        raise SpecError(str(path), None, _KEY, f"is no descriptor set of protoc: {error}") from None
+        raise SpecError(str(path), None, _KEY, f"is not a descriptor set of protoc: {error}") from None
     try:
         return body_of(pool.FindMessageTypeByName(name))
     except KeyError:
