@@ -46,7 +46,7 @@ def test_a_status_says_what_known_differences_explain_and_what_it_does_not_rest_
     known = {"PRICE-17": 1200, "LATE": 0}
     service.publish(status(at=now(), coverage=untested, explained_by_rule=known))
     out = run(service, "status", NAME)
-    assert f"{NAME}: not put to the test: all events are of one key\n" in out
+    assert f"{NAME}: not tested: all events are of one key\n" in out
     assert f"{NAME}: explained by known differences: 1,200 by PRICE-17\n" in out
 
 

@@ -85,7 +85,7 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
         yield f"{number}. {tell_divergence(report, width, marks, wrapped=wrapped)}"
     if (more := divergences["total"] - len(shown)) > 0:
         yield ""
-        yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
+        yield f"and {more:,} more; --json has the first {len(answer['examples'])}"
 
 
 def group_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -125,7 +125,7 @@ def explained_text(answer: Mapping[str, Any]) -> str:
 def untested_text(answer: Mapping[str, Any]) -> str:
     """What an answer or a status does not rest on; an empty text if there is nothing to say."""
     untested = answer.get("coverage", {}).get("notes")
-    return f"not put to the test: {'; '.join(untested)}" if untested else ""
+    return f"not tested: {'; '.join(untested)}" if untested else ""
 
 
 def checks_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -146,7 +146,9 @@ def ranges_text(ranges: Mapping[str, Any]) -> str:
     text = f"compared: from {ranges['from']} to {ranges['to']}; {named}"
     if any(side["records_beside"] for side in sides.values()):
         beside = " and ".join(f"{side['records_beside']:,}" for side in sides.values())
-        text += f"; for partners, {beside} records within {ranges['slack_seconds']:g} s of it were read, too"
+        text += (
+            f"; {beside} records within {ranges['slack_seconds']:g} s around it were also read, for partners"
+        )
     return text
 
 

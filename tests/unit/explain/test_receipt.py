@@ -147,7 +147,7 @@ def test_that_rows_were_replaced_is_listed_and_counted() -> None:
     receipt = receipt_of_answer(check(rows, lines(values)), rows, START, "t")
     assert receipt.verdict == "EQUIVALENT"
     assert [(one.name, one.hides) for one in receipt.exclusions if one.key == "emits.upsert"] == [
-        ("replaced rows", "all that a key said before its last row")
+        ("replaced rows", "all rows of a key before its last")
     ]
     assert "| superseded | 1 | 0 |" in markdown(receipt)
 
@@ -170,7 +170,7 @@ def test_how_many_events_were_looked_at_is_said_once() -> None:
     notes = ["`items` never varied", "fields and keys were looked at in 1,000 of 9,000 events"]
     seen = coverage().model_copy(update={"notes": notes})
     text = markdown(receipt_of_status(diverged(coverage=seen), GATE, exclusions(SPEC), START, "t"))
-    assert "- not put to the test: `items` never varied\n" in text
+    assert "- not tested: `items` never varied\n" in text
     assert text.count("fields and keys were looked at in") == 1
 
 

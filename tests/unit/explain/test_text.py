@@ -64,7 +64,7 @@ def test_without_divergences_there_are_two_lines() -> None:
 def test_the_first_divergences_are_told_and_the_others_counted() -> None:
     told = tell_answer(answer(missing=1200, examples=100))
     assert told.count("id 5f0c") == SHOWN
-    assert told.endswith("and 1,195 more; the data (--json) have the first 100")
+    assert told.endswith("and 1,195 more; --json has the first 100")
 
 
 def test_sentences_are_wrapped_unless_told_otherwise() -> None:

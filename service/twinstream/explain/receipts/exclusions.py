@@ -54,9 +54,9 @@ _Row = tuple[str, str, str]
 def _order(spec: Spec) -> Iterator[_Row]:
     name = spec.order_text.removeprefix("in ")
     if spec.order == "unordered":
-        yield "order", name, "events that change places are no difference"
+        yield "order", name, "any reordering"
     elif spec.order != "total":
-        yield "order", name, "any change of places that this order allows"
+        yield "order", name, "reordering that this order permits"
 
 
 def _kinds(spec: Spec) -> Iterator[_Row]:
@@ -64,7 +64,7 @@ def _kinds(spec: Spec) -> Iterator[_Row]:
         if kind.ignore:
             yield "kinds", name, "all events of this kind, which are only counted"
     for name in spec.evidence.may_be_absent:
-        yield "evidence.may_be_absent", name, "that none of this kind came"
+        yield "evidence.may_be_absent", name, "that no event of this kind came"
 
 
 def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
@@ -91,19 +91,19 @@ def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
 
 def _records(spec: Spec) -> Iterator[_Row]:
     if not spec.whole:
-        hides = "any change of them that the values do not show"
+        hides = "changes of them that the values do not show"
         yield "decode", "record keys, headers and timestamps", hides
     if budget := spec.undecodable.budget:
-        hides = f"up to {budget:,} records that are no events of the comparison"
+        hides = f"up to {budget:,} records that are not events of the comparison"
         yield "undecodable.budget", "undecodable records", hides
     if "ignore" in {spec.decode_of(side).tombstones for side in Side}:
         yield "decode.tombstones", "records without a value", "all of them"
     if spec.duplicates.policy == "replays":
         yield "duplicates", "replays", "copies that a retry of a batch has written, which are only counted"
     if spec.folding is not None:
-        yield f"emits.{spec.folding.name}", "replaced rows", "all that a key said before its last row"
+        yield f"emits.{spec.folding.name}", "replaced rows", "all rows of a key before its last"
     if spec.on_divergence == "halt":
-        yield "on_divergence", "halt", "everything behind the first difference"
+        yield "on_divergence", "halt", "everything after the first difference"
 
 
 def _known(rule: KnownDifference) -> Exclusion:

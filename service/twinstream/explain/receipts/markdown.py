@@ -33,7 +33,7 @@ def _head(receipt: Receipt) -> Iterator[str]:
     yield ""
     gate, health, asked = receipt.gate, receipt.health, receipt.range
     rows = [
-        ("made", f"{_time(receipt.made_at)} by {receipt.made_by}"),
+        ("created", f"{_time(receipt.made_at)} by {receipt.made_by}"),
         ("comparison file", f"digest `{receipt.spec_digest}`"),
         ("compared", _plain(receipt.order)),
         ("gate", "" if gate is None else f"**{gate.answer}**: {_sentence(gate.reason)}"),
@@ -56,7 +56,7 @@ def _compared(receipt: Receipt) -> Iterator[str]:
     if any(side.partitions for side in sides):
         rows.append(("offsets", *map(_offsets, sides)))
     if any(side.beside for side in sides):
-        rows.append(("read beside, for partners", *(f"{side.beside:,}" for side in sides)))
+        rows.append(("also read, for partners", *(f"{side.beside:,}" for side in sides)))
     rows += [
         (name.replace("_", " "), *(f"{getattr(side.accounts, name):,}" for side in sides))
         for name in Accounts.model_fields
@@ -69,19 +69,20 @@ def _differences(receipt: Receipt) -> Iterator[str]:
     found = receipt.divergences
     named = found_text(found.by_kind, receipt.closed_divergences.total)
     explained = receipt.sides.reference.accounts.explained + receipt.sides.candidate.accounts.explained
-    yield f"{found.total:,} found{f': {named}' if named else ''}. Known ones explain {explained:,} events."
+    known = f"Known differences explain {explained:,} events."
+    yield f"{found.total:,} found{f': {named}' if named else ''}. {known}"
     if receipt.suspicions:
         one = receipt.suspicions == 1
         overdue = "1 event is overdue" if one else f"{receipt.suspicions:,} events are overdue"
         yield f"{overdue}, and may still have {'its partner' if one else 'their partners'}."
     if receipt.range is not None and receipt.range.undecided:
-        yield f"{receipt.range.undecided:,} more are undecided: their partners may lie beyond the range."
+        yield f"{receipt.range.undecided:,} more are undecided: their partners may be outside the range."
     if receipt.groups:
         yield ""
         yield from map(_group, receipt.groups)
     if receipt.known_differences:
         yield ""
-        head = ("known difference", "explains", "of the pairs", "ceiling", "owner", "until")
+        head = ("known difference", "explains", "share of pairs", "ceiling", "owner", "until")
         yield from _table(head, map(_known, receipt.known_differences))
     if receipt.checks:
         yield ""
@@ -102,10 +103,10 @@ def _known(rule: KnownUse) -> tuple[str, ...]:
 
 def _coverage(receipt: Receipt) -> Iterator[str]:
     coverage = receipt.coverage
-    asked = f" of {coverage.matched_required:,} asked for" if receipt.source == "service" else ""
+    asked = f" of {coverage.matched_required:,} required" if receipt.source == "service" else ""
     yield f"- {coverage.matched:,} {'pair' if coverage.matched == 1 else 'pairs'} matched{asked}"
     if receipt.source == "service":
-        yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:g} s asked for"
+        yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:,.6g} s required"
     yield from (f"- lacking: {_sentence(text)}" for text in coverage.missing)
     sampled = sum(kind.sampled for kind in coverage.kinds.values())
     if coverage.keys is not None:
@@ -113,10 +114,10 @@ def _coverage(receipt: Receipt) -> Iterator[str]:
         yield f"- keys: {'more than ' if coverage.more_keys else some}{coverage.keys:,}"
     yield f"- {LOOKED_AT} {sampled:,} of {coverage.events:,} events of both sides"
     untested = (note for note in coverage.notes if not note.startswith(LOOKED_AT))
-    yield from (f"- not put to the test: {_sentence(note)}" for note in untested)
+    yield from (f"- not tested: {_sentence(note)}" for note in untested)
     yield ""
     rows = [_kind(name, kind, coverage.matched_by_kind.get(name, 0)) for name, kind in coverage.kinds.items()]
-    yield from _table(("kind", "matched", "fields that varied", "that never did", "always null"), rows)
+    yield from _table(("kind", "matched", "varied", "constant", "always null"), rows)
 
 
 def _kind(name: str, kind: KindCoverage, matched: int) -> tuple[str, ...]:
@@ -135,8 +136,10 @@ def _exclusion(one: Exclusion) -> tuple[str, ...]:
 
 def _unchecked(receipt: Receipt) -> Iterator[str]:
     if not receipt.hole_count and not receipt.reset_count:
-        anew = ", and the comparison was not begun anew" if receipt.source == "service" else ""
-        doubt = ": what made it INCONCLUSIVE stands at the top" if receipt.verdict == "INCONCLUSIVE" else ""
+        anew = ", and the comparison was never reset" if receipt.source == "service" else ""
+        doubt = (
+            ": the reason at the top says why it is INCONCLUSIVE" if receipt.verdict == "INCONCLUSIVE" else ""
+        )
         yield f"No hole is known{anew or doubt}."
     for hole in receipt.holes:
         at = hole.position
@@ -144,14 +147,14 @@ def _unchecked(receipt: Receipt) -> Iterator[str]:
         seen = "" if hole.seen_at is None else f", seen {_time(hole.seen_at)}"
         yield f"- hole{seen}: {_sentence(hole.reason)}{where}"
     if receipt.hole_count > len(receipt.holes):
-        yield f"- and {receipt.hole_count - len(receipt.holes):,} holes more"
+        yield f"- and {receipt.hole_count - len(receipt.holes):,} more holes"
     for reset in receipt.resets:
         yield (
-            f"- begun anew {_time(reset.at)} by {_plain(reset.by)}, when it was {reset.before.verdict}: "
+            f"- reset {_time(reset.at)} by {_plain(reset.by)}, when it was {reset.before.verdict}: "
             f"{_plain(reset.reason)}"
         )
     if receipt.reset_count > len(receipt.resets):
-        yield f"- and {receipt.reset_count - len(receipt.resets):,} resets before"
+        yield f"- and {receipt.reset_count - len(receipt.resets):,} earlier resets"
 
 
 def _unproven(receipt: Receipt) -> Iterator[str]:
@@ -182,7 +185,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 def _offsets(side: Compared) -> str:
     parts = [_stretch(number, part) for number, part in side.partitions.items()]
     more = len(parts) - PARTITIONS_SHOWN
-    return "; ".join(parts[:PARTITIONS_SHOWN]) + (f"; and {more} partitions more" if more > 0 else "")
+    return "; ".join(parts[:PARTITIONS_SHOWN]) + (f"; and {more} more partitions" if more > 0 else "")
 
 
 def _stretch(number: str, part: Stretch) -> str:

@@ -33,12 +33,12 @@ from twinstream.status.groups import Group
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20
 UNPROVEN = (
-    "what either version does beside the two outputs: other sinks, databases, calls",
-    "inputs that did not occur in what was compared",
-    "events that both versions drop, or both get wrong in the same way",
-    "what is listed under what is not compared",
-    "what either version wrote before the first or behind the last offset that is named here",
-    "how fast the candidate is, and what it costs",
+    "anything that either version does besides the two outputs: other sinks, databases, calls",
+    "inputs that did not occur in this comparison",
+    "events that both versions drop, or get wrong in the same way",
+    "anything listed as not compared",
+    "anything that either version wrote before the first or after the last offset named here",
+    "speed and cost of the candidate",
 )
 
 
