@@ -87,7 +87,9 @@ def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
     impatient = with_constants("twinstream.drill.run", PASS_SECONDS=2)
     code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path), **impatient)
     assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
-    assert answer["reason"].startswith("nothing was planted, since the copies were not well before: Not deci")
+    assert answer["reason"].startswith(
+        "nothing was planted: the copies already differed or were in doubt: Not deci"
+    )
     assert answer["left_over"] == []
     assert DrillTopics(kafka.brokers, {}).found() == []
 

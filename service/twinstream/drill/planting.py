@@ -140,9 +140,9 @@ def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
         proven, open_scopes = run.comparison.diverged, run.comparison.provisional()
         answer = run.finish()
     except (InputError, RelationError) as error:
-        raise Unfit(f"it makes a record that is no event of this comparison ({error})") from None
+        raise Unfit(f"it makes a record that is not an event of this comparison ({error})") from None
     if hits := run.comparison.differences.known.hits:
-        raise Unfit(f"the known difference {min(hits)} explains it, which is no alarm")
+        raise Unfit(f"the known difference {min(hits)} explains it, so there is no alarm")
     found = [one["kind"] for one in answer["examples"]]
     if sorted(found) not in _FOUND[attempt.kind]:
         raise Unfit("the comparison finds no difference, or more than the planted one")
@@ -209,7 +209,7 @@ class _Planter:
             return []
         other, moved = self._pair.candidate[behind], self._with(place)
         moved.insert(behind, self._marked(self._pair.candidate[place]))
-        text = f"was written behind the event of offset {other.offset}, with which it must not change places"
+        text = f"written after the event of offset {other.offset}, but must stay before it"
         return [partial(self._plan, moved, (behind,), place, text, other)]
 
     def _dependent_behind(self, place: int) -> int | None:
@@ -257,7 +257,7 @@ class _Planter:
             raise NotCompared(
                 f"`{name}` is not compared, or not so closely (`equality` in the comparison file)"
             )
-        what = f"got another {name}" if path else "got another value"
+        what = f"{name} was changed"
         return self._plan(self._with(place, other), (place,), place, what)
 
     def _routed(self, form: Form) -> bool:
@@ -271,7 +271,7 @@ class _Planter:
 
     def stalled(self) -> PlantedDifference:
         """The candidate falls silent after the first half."""
-        first, text = self._pair.candidate[: self._half], "was the last one before the candidate fell silent"
+        first, text = self._pair.candidate[: self._half], "the last one before the candidate falls silent"
         return replace(self._plan(first, (), self._half - 1, text), proven=True)
 
     def _plan(

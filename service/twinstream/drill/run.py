@@ -53,8 +53,8 @@ SPARE_SECONDS = 300
 
 EXPECTED: dict[ExpectedSign, str] = {
     "fail": "DIVERGED, and a gate that fails",
-    "suspicion": "a suspicion, and an undecided gate: neither order nor clock of this file proves a loss",
-    "stall": "degraded health, and an undecided gate: silence is no difference",
+    "suspicion": "a suspicion, and an undecided gate: order and clock of this file prove no loss",
+    "stall": "degraded health, and an undecided gate: silence is not a difference",
 }
 
 TellStep = Callable[[str, str], None]
@@ -148,8 +148,8 @@ class Drill:
             expected=expectation,
             copied={**copied, "both": alone is None, "reason": alone},
             planted={
-                "text": f"{planted.kind}: the copy of {topic} partition {origin.partition} "
-                f"offset {origin.offset} {planted.text}",
+                "text": f"{planted.kind}: copy of {topic} partition {origin.partition} "
+                f"offset {origin.offset}: {planted.text}",
                 "record": {"topic": topic, **place},
                 "topic": names.topics[Side.RIGHT],
                 "marked": [{"partition": part, "offset": offset} for part, offset in planted.places],
@@ -158,7 +158,7 @@ class Drill:
         self._tell("drill", f"{names.comparison}: nothing is written to the topics of {self._spec.name}")
         self._tell("expected", EXPECTED[expectation])
         whose = "of each topic" if alone is None else f"of {topic} as both sides, since {alone}"
-        self._tell("copied", f"the last {copied['reference']} events {whose}")
+        self._tell("copied", f"the last {copied['reference']:,} events {whose}")
 
     # -- around it -----------------------------------------------------------------------------------------
 
@@ -209,7 +209,9 @@ class Drill:
             wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
             if wrong or (not all_read and waited > BEFORE_SECONDS):
                 why = look.status["reason"]
-                self._report["reason"] = f"nothing was planted, since the copies were not well before: {why}"
+                self._report["reason"] = (
+                    f"nothing was planted: the copies already differed or were unsure: {why}"
+                )
                 return False
             if settled:
                 said = {"verdict": verdict, "gate": gate["answer"], "reason": gate["reason"]}

@@ -102,7 +102,7 @@ def read(look: SignalState, events: tuple[int, int]) -> str | None:
     """Whether both copies were read up to so many events, as text."""
     counts = look.status["events"]
     if all(counts[NAMES[side]] >= events[side] for side in Side):
-        return f"{counts['reference']} and {counts['candidate']} events were read"
+        return f"{counts['reference']:,} and {counts['candidate']:,} events read"
     return None
 
 

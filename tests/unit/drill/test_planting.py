@@ -17,9 +17,9 @@ from twinstream.spec.file.model import Decode
 TEXTS = {
     "drop": "was left out",
     "duplicate": "was written twice",
-    "reorder": "was written behind the event of offset 104, with which it must not change places",
-    "field": "got another p",
-    "stall": "was the last one before the candidate fell silent",
+    "reorder": "written after the event of offset 104, but must stay before it",
+    "field": "p was changed",
+    "stall": "the last one before the candidate falls silent",
 }
 
 
@@ -61,7 +61,7 @@ def test_the_field_is_changed_beyond_quantum_and_tolerance() -> None:
     spec = spec_with(more="equality: {ignore: [n], tolerance: {p: {abs: 3, rel: 0}}}\n")
     made = [record(n, {"k": n % 4, "n": n, "p": 10.5}) for n in range(200)]
     found = plan(spec, CopiedPair(made, made), "field", "5f0c")
-    assert found.text == "got another p"
+    assert found.text == "p was changed"
     assert found.proven
 
 
@@ -112,7 +112,7 @@ def test_a_known_difference_that_would_explain_it_is_named() -> None:
   - {id: PRICE-17, when: {divergences: [changed]}, owner: us, expires: 2199-01-01, ceiling: {count: 9}}
 """
     spec = spec_with(more=f"identity: [n]\n{known}")
-    with pytest.raises(SettingsError, match=r"the known difference PRICE-17 explains it, which is no alarm$"):
+    with pytest.raises(SettingsError, match=r"known difference PRICE-17 explains it, so there is no alarm$"):
         plan(spec, pair(), "field", "5f0c")
     assert plan(spec, pair(), "drop", "5f0c").proven
 
