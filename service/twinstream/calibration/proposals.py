@@ -129,9 +129,9 @@ def _put(data: dict[str, Any], proposal: Proposal) -> None:
 def for_order(order: OrderData, evidence: str) -> Proposal:
     """A proposal of another order."""
     if order == "unordered":
-        hides = "events in another order, wherever they stand, would not be seen"
+        hides = "any other order of the events"
     else:
-        hides = "events that changed places and are not ordered by it would not be seen"
+        hides = "events in another order, unless these fields order them"
     return Proposal(("order",), None, order, evidence, hides)
 
 
@@ -154,7 +154,7 @@ def for_replays(count: int) -> Proposal:
     """A proposal to recognize rows that a retry wrote again."""
     events = "event" if count == 1 else "events"
     evidence = f"{count:,} {events} came again, and the headers of their sink tell them from others"
-    hides = "a second copy that a retry of the same batch wrote would not be seen"
+    hides = "a second copy that a retry of the same batch wrote"
     return Proposal(("duplicates", "policy"), None, "replays", evidence, hides)
 
 
@@ -195,7 +195,7 @@ def _for_field(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
         return _for_number(noise, start, order)
     did, hidden = _HIDDEN[noise.how]
     evidence = f"{did} in {noise.differed:,} of {noise.seen:,} pairs"
-    hides = f"{hidden} `{noise.field}` would not be seen"
+    hides = f"{hidden} `{noise.field}`"
     return Proposal((*_equality(noise), noise.how), noise.field, None, evidence, hides)
 
 
@@ -213,7 +213,7 @@ def _for_number(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
         if small.part is not None:
             how, most, of = "rel", small.part, " of the larger number"
             evidence += f", which is in no pair more than {most:.0e} of the larger number"
-        hides = f"a change of `{field}` by up to {most:f}{of} would not be seen"
+        hides = f"a change of `{field}` by up to {most:f}{of}"
         return Proposal((*at, "tolerance"), field, {how: most}, evidence, hides)
     if small.step is None:
         return None
@@ -221,7 +221,7 @@ def _for_number(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
     if small.at_risk:
         lie = "value lies" if small.at_risk == 1 else "values lie"
         near = f"{small.at_risk:,} {lie} that near a rounding boundary, where another run may fall apart"
-    hides = f"a change of `{field}` of less than {small.step:f} may not be seen"
+    hides = f"a change of `{field}` of less than {small.step:f}, mostly"
     return Proposal((*at, "quantum"), field, small.step, f"{evidence}; {near}", hides)
 
 
@@ -241,7 +241,7 @@ def _for_absent(noise: Sequence[Noise]) -> Proposal:
     most = sorted(noise, key=lambda one: -one.differed)[:5]
     told = ", ".join(f"`{one.field}` in {one.differed:,} of {one.seen:,} pairs" for one in most)
     more = f", and {len(noise) - len(most)} more fields" if len(noise) > len(most) else ""
-    hides = "a member that is null in one version and missing in the other would not be seen, at any depth"
+    hides = "a member that is null in one version and missing in the other, at any depth"
     evidence = f"null on one side and missing on the other: {told}{more}"
     return Proposal((*_equality(noise[0]), "absent_is_null"), None, True, evidence, hides)
 

@@ -131,7 +131,7 @@ class _Search:
     def outcome(self) -> Calibration:
         for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
             if len(events) < FEWEST_EVENTS:
-                raise Undecided(f"the {name} has {len(events)} events, and {FEWEST_EVENTS} are the fewest")
+                raise Undecided(f"the {name} has {len(events)} events; at least {FEWEST_EVENTS} are needed")
         if self._judge(self._start.spec, self._all):
             reason = f"The runs are equal as they are, in all {len(self._runs.left):,} pairs."
             return Calibration("equal", reason, self._start, len(self._runs.left))
@@ -392,8 +392,8 @@ def _reason(draft: Draft, rest: Subset, explained: int) -> str:
     count = sum(proposal.loosens for proposal in draft.proposals)
     proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
     if not any(rest):
-        without = "without it" if count == 1 else "without any one of them"
-        return f"The runs are equal with {proposals}; {without} they differ."
+        needed = "it is needed" if count == 1 else "each one is needed"
+        return f"The runs are equal with {proposals}; {needed}."
     left = " and ".join(
         f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}"
         for some, name in zip(rest, ("reference", "candidate"), strict=True)
@@ -402,14 +402,13 @@ def _reason(draft: Draft, rest: Subset, explained: int) -> str:
 
 
 _NO_PAIRS = (
-    "no field has the same values in both runs, so nothing tells which events belong together; are these two "
-    "runs on the same input? --identity names the fields"
+    "no field has the same values in both runs, so events cannot be paired. Are these two runs on the same "
+    "input? Name the fields of the identity with --identity"
 )
 
 
 _NOT_PLACED = (
-    "the comparison finds a difference in the order of events of which none has moved; give the order in a "
-    "comparison file"
+    "the comparison finds a difference in order, but no event has moved; give the order in a comparison file"
 )
 
 
@@ -431,6 +430,6 @@ def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Left]) -> None
     )
     if unexplained or not sure:
         raise Undecided(
-            "no fields name an event in both runs, so which events belong together is a guess; name the "
-            "fields that do by --identity, or add them to the events"
+            "no fields name an event in both runs, so pairing is a guess; name such fields with --identity, "
+            "or add them to the events"
         )

@@ -56,7 +56,7 @@ def decode(data: bytes) -> dict[str, Any]:
     except (zstandard.ZstdError, msgpack.UnpackException, ValueError, TypeError, IndexError) as error:
         raise CheckpointError(
             f"the stored state is damaged ({error}): restore Redis from a backup, or remove the comparison's "
-            "keys to begin anew"
+            "keys to start over"
         ) from None
     return state
 

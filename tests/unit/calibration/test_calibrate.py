@@ -71,13 +71,13 @@ def test_numbers_of_events_without_a_name_are_not_guessed_at() -> None:
     random.shuffle(other)
     answer = calibrated(one, other)
     assert answer.found.result == "undecided"
-    assert "which events belong together is a guess" in answer.found.reason
+    assert "so pairing is a guess" in answer.found.reason
 
 
 def test_runs_on_different_inputs_are_told() -> None:
     one = rows(40, a=lambda n: f"a{n}")
     other = rows(40, a=lambda n: f"b{n}")
-    assert "are these two runs on the same input?" in calibrated(one, other).found.reason
+    assert "Are these two runs on the same input?" in calibrated(one, other).found.reason
 
 
 def test_what_would_leave_nothing_to_compare_is_not_proposed() -> None:
@@ -93,7 +93,7 @@ def test_few_events_show_nothing(count: int) -> None:
     events = rows(count, a=lambda n: n)
     answer = calibrated(events, events)
     assert answer.found.result == "undecided"
-    assert f"the reference has {count} events, and 20 are the fewest" in answer.found.reason
+    assert f"the reference has {count} events; at least 20 are needed" in answer.found.reason
 
 
 # -- fields --------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_numbers_of_many_sizes_are_tolerated_by_their_part() -> None:
     answer = calibrated(one, other)
     (number,) = loosened(answer)
     assert answer.found.draft.spec.equality.tolerance["load"].rel == Decimal("1E-9") * 2
-    assert number.hides == "a change of `load` by up to 0.000000002 of the larger number would not be seen"
+    assert number.hides == "a change of `load` by up to 0.000000002 of the larger number"
     assert "in no pair more than 2e-9 of the larger number" in number.evidence
 
 

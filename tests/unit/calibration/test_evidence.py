@@ -100,7 +100,7 @@ def test_what_events_were_paired_by_stands_in_the_file_so_that_a_changed_one_is_
     assert answer.found.draft.data["identity"] == list(answer.found.named_by) == ["time"]
     assert answer.differences is not None
     assert answer.differences["divergences"]["by_kind"]["changed"] == 1
-    assert "without it they differ" not in answer.found.reason
+    assert "it is needed" not in answer.found.reason
 
 
 def test_what_the_file_rounds_names_no_event(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_topics_of_different_numbers_of_partitions_are_not_co_partitioned() -> N
     team.source.add_partition(Side.LEFT)
     assert not team.worker(0).start()
     assert team.status().reason.endswith(
-        "the topics have 5 and 4 partitions, and the file says `co_partitioned: true`: equal events cannot "
-        "stand in partitions of one number there; remove it."
+        "the topics have 5 and 4 partitions, but the file says `co_partitioned: true`: equal events cannot "
+        "all have the same partition number; remove it."
     )
 
 
@@ -77,7 +77,9 @@ def test_equal_events_in_partitions_of_two_numbers_are_a_hole(shards: int, other
     (hole,) = view.status.holes
     assert "at offset 0 of partition 0" in hole.reason
     assert f"at offset 0 of partition {other}" in hole.reason
-    assert hole.reason.endswith("`co_partitioned: true`: remove that and begin anew without `--shards`")
+    assert hole.reason.endswith(
+        "`co_partitioned: true`: remove that, and reset the comparison without `--shards`"
+    )
 
 
 @pytest.mark.parametrize("later", [0, 16])
@@ -92,7 +94,7 @@ def test_an_event_whose_partner_is_in_another_shard_decides_nothing(later: int) 
     assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
     assert view.status.holes[0].reason == (
         "two equal events, one of each version, have no partner in shard 0 of 2 and in shard 1 of 2, and the "
-        "file says `co_partitioned: true`: remove that and begin anew without `--shards`"
+        "file says `co_partitioned: true`: remove that, and reset the comparison without `--shards`"
     )
 
 
@@ -303,15 +305,15 @@ def test_the_resets_of_before_are_told_by_another_number_of_shards() -> None:
     ("more", "why"),
     [
         ("order: total", "events of all keys and partitions can depend on each other"),
-        ("duplicates: {policy: replays}", "told by all that it holds"),
-        ("on_divergence: halt", "ends with the first difference of all"),
-        (COPIES + "start: {at: barrier}\n", "found by what all partitions"),
+        ("duplicates: {policy: replays}", "needs all partitions of a batch together"),
+        ("on_divergence: halt", "ends at the first difference of all"),
+        (COPIES + "start: {at: barrier}\n", "needs all partitions together"),
         (
             (
                 "known_differences: [{id: x, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, "
                 "ceiling: {count: 1}}]"
             ),
-            "no shard knows what the others have explained by then",
+            "no shard knows what the others have explained",
         ),
     ],
 )
@@ -326,13 +328,13 @@ def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str)
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ("start: input\n", "is found by what all partitions hold"),
-        ("overdue: {clock: input}\n", "tells of all"),
+        ("start: input\n", "needs all partitions together"),
+        ("overdue: {clock: input}\n", "needs all partitions of a side"),
         (
             "checks: [{id: late, closed_windows: {end: e}}]\n",
-            "the check `late` (`closed_windows`) is about all",
+            "the check `late` (`closed_windows`) needs all",
         ),
-        ("checks: [{id: back, watermark: never_back}]\n", "the check `back` (`watermark`) is about all"),
+        ("checks: [{id: back, watermark: never_back}]\n", "the check `back` (`watermark`) needs all"),
     ],
 )
 def test_what_control_records_tell_is_of_the_whole_comparison(more: str, why: str) -> None:
@@ -352,7 +354,7 @@ def test_what_control_records_tell_is_of_the_whole_comparison(more: str, why: st
 )
 def test_a_check_over_all_partitions_is_not_divided_and_named(entry: str, what: str) -> None:
     spec = loads(f"{DIVIDED}checks: [{{id: it, {entry}}}]\n")
-    assert f"the check `it` (`{what}`) is about all partitions of a side" in str(refusal(spec, 2))
+    assert f"the check `it` (`{what}`) needs all partitions of a side" in str(refusal(spec, 2))
 
 
 CHECKED = """\
@@ -385,6 +387,6 @@ def test_checks_of_single_partitions_are_divided_and_their_results_added() -> No
 
 def test_topics_that_are_not_declared_to_be_co_partitioned_are_not_divided() -> None:
     spec = loads(SPEC)
-    assert "does not say `co_partitioned: true`" in str(refusal(spec, 2))
+    assert "does not declare `co_partitioned: true`" in str(refusal(spec, 2))
     assert "`co_partitioned: true`" in division(spec).text
     assert division(loads(DIVIDED)).possible

@@ -65,7 +65,7 @@ class RedisShelf:
             raise CheckpointError(
                 f"redis at {self._connection.place} holds the state of an earlier version, which has divided "
                 f"{self._name!r} over several matchers: remove its keys (twinstream:{{{self._name}*) to "
-                "begin anew, or go on with that version"
+                "start over, or keep using that version"
             ) from None
 
     def replace(self, old: int, new: int) -> None:

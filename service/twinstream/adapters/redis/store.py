@@ -119,7 +119,7 @@ class RedisStore:
                     raise CheckpointError(
                         f"redis at {self._connection.place} has lost {gone}, a part of checkpoint "
                         f"{manifest.sequence}: restore Redis from a backup, or remove the comparison's "
-                        "keys to begin anew"
+                        "keys to start over"
                     ) from None
             else:
                 self._live = manifest.live

@@ -359,7 +359,7 @@ def _crossed(said: ShardStatuses, count: int, now: datetime, before: ComparisonS
         if not set(said[one].unpaired.reference).isdisjoint(said[other].unpaired.candidate):
             reason = (
                 f"{CROSSED} {_names([one], count)} and in {_names([other], count)}, and the file says "
-                "`co_partitioned: true`: remove that and begin anew without `--shards`"
+                "`co_partitioned: true`: remove that, and reset the comparison without `--shards`"
             )
             return Hole(reason=reason, seen_at=now)
     return None

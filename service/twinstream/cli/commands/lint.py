@@ -72,18 +72,18 @@ def _with_topics(report: LintReport, spec: Spec, kafka: Settings) -> LintReport:
 def _print(report: LintReport) -> None:
     parts: list[RenderableType] = [
         Text(f"{report.name}: compared {report.order}"),
-        _heading("Which events may not change places"),
+        _heading("Which events must keep their order"),
         _matrix(report.kinds, report.matrix),
-        _heading("What the matcher does for an event"),
+        _heading("Work for each event"),
         _costs(report.costs),
-        _heading("Whether several matchers can share the work"),
+        _heading("Shards"),
         Padding(Text(report.division.text), (0, 0, 0, 2)),
     ]
     if report.checks:
-        parts += [_heading("What each side is checked for by itself"), _notes(report.checks, "")]
+        parts += [_heading("Checks of each side"), _notes(report.checks, "")]
     if report.topics:
         fit = "They do not fit: see Refused." if report.refused else "They fit this comparison."
-        parts += [_heading("What Kafka says of the topics"), _notes(report.topics, ""), Text(f"  {fit}")]
+        parts += [_heading("Topics in Kafka"), _notes(report.topics, ""), Text(f"  {fit}")]
     if report.warnings:
         parts += [_heading("Warnings"), _notes(report.warnings, "yellow")]
     if report.refused:
@@ -107,10 +107,10 @@ def _matrix(kinds: Iterable[str], pairs: Iterable[PairDependence]) -> Table:
 
 
 def _costs(costs: Iterable[Cost]) -> Table:
-    about = Column("about", justify="right", no_wrap=True)
-    table = Table("kind", "it …", about, box=SIMPLE_HEAD, pad_edge=False)
+    time = Column("time", justify="right", no_wrap=True)
+    table = Table("kind", "per event", time, box=SIMPLE_HEAD, pad_edge=False)
     for cost in costs:
-        spent = "grows with what waits" if cost.nanoseconds is None else f"{cost.nanoseconds / 1000:.1f} µs"
+        spent = "grows with unmatched" if cost.nanoseconds is None else f"{cost.nanoseconds / 1000:.1f} µs"
         table.add_row(Text(cost.kind), Text("; ".join(step.meaning for step in cost.steps)), Text(spent))
     return table
 

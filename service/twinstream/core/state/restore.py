@@ -22,7 +22,7 @@ def of_this_version() -> Iterator[None]:
     except KeyError as lacking:
         raise CheckpointError(
             f"the stored state has no {lacking}, so another version wrote it: remove the comparison's keys "
-            "to begin anew"
+            "to start over"
         ) from None
 
 

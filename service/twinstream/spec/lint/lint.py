@@ -28,17 +28,17 @@ from twinstream.spec.lint.sharding import Division, division
 from twinstream.spec.load import digest
 
 OPERATIONS: Mapping[str, tuple[int, str]] = {
-    "bag": (350, "looks for its partner in the queue of equal events"),
-    "queue": (350, "looks for its partner in the queue of its key"),
+    "bag": (350, "finds its partner in the queue of equal events"),
+    "queue": (350, "finds its partner in the queue of its key"),
     "epoch": (200, "looks up the open epoch"),
     "barrier": (1000, "closes an epoch and opens the next"),
     "key": (250, "looks up the index of its key"),
     "branch": (150, "looks up the index of its branch"),
-    "rules": (1000, "looks for its partner by value"),
-    "rule": (500, "asks a rule for the oldest event that it depends on"),
-    "rule with times": (4500, "asks a rule for the oldest event within a range of times"),
-    "table": (8000, "replaces the row of its key, and waits until it is the last one"),
-    "function": (1000, "asks the function of each unmatched event"),
+    "rules": (1000, "finds its partner by value"),
+    "rule": (500, "finds the oldest event that a rule makes it depend on"),
+    "rule with times": (4500, "finds the oldest event that a rule makes it depend on, in a range of times"),
+    "table": (8000, "replaces the row of its key until the last row is known"),
+    "function": (1000, "calls the function for each unmatched event"),
 }
 """What an index does for an event, and the time that this takes on a core of a usual server, in nanoseconds.
 

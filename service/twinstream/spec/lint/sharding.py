@@ -24,12 +24,12 @@ class Division(NamedTuple):
 def division(spec: Spec) -> Division:
     """Whether several matcher processes can share the work of a comparison, and how."""
     if (reason := _indivisible(spec)) is not None:
-        return Division(False, f"not at all: {reason}")
+        return Division(False, f"one shard only: {reason}")
     if not spec.co_partitioned:
         return Division(
             False,
-            "not as declared; by partition, where both topics have as many partitions, events that are equal "
-            "or dependent stand in partitions of one number, and the file says so: `co_partitioned: true`",
+            "one shard only. For more, both topics need the same number of partitions, and equal or "
+            "dependent events the same partition number: then declare `co_partitioned: true`",
         )
     return Division(True, "by partition (`serve --shards N`), as `co_partitioned` says")
 
@@ -41,8 +41,8 @@ def refusal(spec: Spec, shards: int) -> str | None:
     reason = _indivisible(spec)
     if reason is None and not spec.co_partitioned:
         reason = (
-            "its file does not say `co_partitioned: true`, that events which are equal or dependent stand in "
-            "partitions of one number"
+            "its file does not declare `co_partitioned: true`: equal and dependent events have the same "
+            "partition number"
         )
     return reason and f"comparison {spec.name!r} cannot be divided over {shards} shards: {reason}"
 
@@ -52,8 +52,8 @@ def unfit(spec: Spec, shards: int, partitions: tuple[int, int]) -> str | None:
     one, other = partitions
     if spec.co_partitioned and one != other:
         return (
-            f"the topics have {one} and {other} partitions, and the file says `co_partitioned: true`: equal "
-            "events cannot stand in partitions of one number there; remove it"
+            f"the topics have {one} and {other} partitions, but the file says `co_partitioned: true`: equal "
+            "events cannot all have the same partition number; remove it"
         )
     if one < shards:
         return f"the topics have {one} partitions, too few for {shards} shards: start at most {one}"
@@ -67,23 +67,23 @@ def _indivisible(spec: Spec) -> str | None:
     if not _has_keys(inside[0] if copied else whole):
         return "events of all keys and partitions can depend on each other"
     if spec.known_differences:
-        return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
+        return "`known_differences` have ceilings, and no shard knows what the others have explained"
     if spec.folding is not None:
-        return "what both sides have settled (`emits`) is told by all partitions together"
+        return "`emits` needs all partitions together to know what is settled"
     if spec.duplicates.policy == "replays":
-        return "a batch that is written again (`duplicates`) is told by all that it holds"
+        return "`duplicates` needs all partitions of a batch together to recognize a replay"
     if spec.start.at in ("barrier", "input"):
-        return f"`start: {spec.start.at}` is found by what all partitions hold"
+        return f"`start: {spec.start.at}` needs all partitions together to find it"
     if spec.overdue.clock == "input":
-        return "the clock of `overdue`, input, tells of all partitions of a side together"
+        return "`overdue: {clock: input}` needs all partitions of a side together"
     for check in spec.checks:
         if check.over_partitions:
             return (
-                f"the check `{check.id}` (`{check.what}`) is about all partitions of a side together, and a "
-                "shard sees only its own: take it out"
+                f"the check `{check.id}` (`{check.what}`) needs all partitions of a side together, and a "
+                "shard sees only its own: remove it"
             )
     if spec.on_divergence == "halt":
-        return "`on_divergence: halt` ends with the first difference of all"
+        return "`on_divergence: halt` ends at the first difference of all partitions"
     return None
 
 
