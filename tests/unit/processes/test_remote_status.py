@@ -106,7 +106,7 @@ def test_where_nobody_is_heard_it_says_so_and_is_undecided(hosts: Hosts) -> None
     assert watch.view.answer == "undecided"
     assert "No matcher is heard that owns this comparison" in watch.view.gate.reason
     assert (watch.view.falls, watch.view.in_crash_loop) == (0, False)
-    assert watch.view.gate.to_decide.startswith("A matcher of another process has to be heard")
+    assert watch.view.gate.to_decide.startswith("The matcher of another process must be heard")
 
 
 def test_an_owner_that_is_gone_counts_no_more_and_its_successor_does(
