@@ -193,7 +193,7 @@ def exposes_no_series_twice(release: Release) -> None:
     for process in (release.api, release.matchers[0]):
         assert "twinstream_process_resident_memory_bytes " in metrics(process)
     nothing = WEB.get(f"{release.matchers[0].address}/v1/comparisons")
-    assert (nothing.status_code, "this process has matchers alone" in nothing.json()["detail"]) == (404, True)
+    assert (nothing.status_code, "this process runs only matchers" in nothing.json()["detail"]) == (404, True)
 
 
 def test_without_any_matcher_the_api_is_ready_undecided_and_says_why(release: Release) -> None:

@@ -93,7 +93,9 @@ def test_one_file_on_both_sides_is_compared_with_a_word_of_warning(folder: Path)
     (folder / "link.jsonl").symlink_to("a.jsonl")
     code, _, err = run(folder, *files("a.jsonl", "link.jsonl"))
     assert code == 0
-    assert err.startswith("twinstream: both sides are the file link.jsonl, so every event meets itself")
+    assert err.startswith(
+        "twinstream: both sides are the file link.jsonl, so every event is compared with itself"
+    )
 
 
 def test_a_terminal_shows_a_bar_while_it_reads_and_colours_that_no_color_takes(

@@ -19,7 +19,7 @@ from twinstream.status.comparison import DivergenceReport, Position
 
 TRIAL = f"{NAME}~trial"
 BASE = "/v1/comparisons"
-NO_GATE = f"{TRIAL} is a trial, which has no gate: ask that of {NAME}."
+NO_GATE = f"{TRIAL} is a trial and has no gate: ask the gate of {NAME}."
 
 
 def at(identifier: str, offset: int, name: str = NAME) -> DivergenceReport:

@@ -415,12 +415,10 @@ class Oracle:
         reasons = {
             "created anew": self._broker.is_another,
             # A part of what a retry has written is lost.
-            "several times, and not the same each time": (
-                self._broker.is_gone or given.uneven or given.poisoned
-            ),
+            "several times with different rows": (self._broker.is_gone or given.uneven or given.poisoned),
             _LIMIT_REACHED: given.limited,
             # A rule names copies, and something that was written is not known.
-            "whether it is a copy is not known": self._may_be_a_copy(given),
+            "it may be a copy of an event": self._may_be_a_copy(given),
         }
         if any(is_so and said in hole.reason for said, is_so in reasons.items()) or self._is_poison(hole):
             return True
