@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly soak lint types pages screenshots bench clean
+.PHONY: help setup demo kafka test nightly soak lint types pages screenshots bench clean
 
 PY := .venv/bin/python
 
@@ -21,6 +21,7 @@ help:
 	@echo '              make reports any failure as 2; for the exact exit code (0 pass, 1 fail, 3 undecided,'
 	@echo '              4 the service cannot be reached) run what it calls, after make setup:'
 	@echo '              .venv/bin/python -m deploy.demo --fault drop --duration 60 --json'
+	@echo 'make kafka    Kafka and Redis alone, empty; it prints their addresses; Ctrl-C stops both'
 	@echo 'make test     what each change must pass, in minutes (ARGS="tests/unit -k gate": these tests of any tier)'
 	@echo 'make nightly  every test, with more seeds, examples and faults than each change has time for'
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
@@ -41,6 +42,9 @@ setup: .venv/.ready
 # exec: nothing stands between make and the demo, which ends when the process that started it does.
 demo: .venv/.ready
 	@exec $(PY) -m deploy.demo $(DEMO)
+
+kafka: .venv/.ready
+	@exec $(PY) -m deploy.embedded run
 
 test: .venv/.ready
 	@$(SETUP_OF_TESTS)

@@ -93,6 +93,7 @@ class Parts:
         """
         self._tell("starting Kafka and Redis")
         self._stack.start()
+        self._tell(f"Kafka: {self._stack.kafka.brokers}   Redis: {self._stack.redis.url}")
         self._tell("creating topics, starting the service, both Spark versions and the generator")
         self._stack.kafka.create_topics(_PARTITIONS, config=_TOPIC_CONFIG)
         self._service = self._serve()

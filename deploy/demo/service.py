@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import httpx
 
+from twinstream.errors import told_of_connection
+
 _ANSWER_SECONDS = 3.0
 
 
@@ -72,9 +74,8 @@ class Service:
         try:
             answer = self._http.get(path).raise_for_status().json()
         except (httpx.HTTPError, ValueError) as error:
-            raise UnreachableError(
-                f"{self.address} does not answer: {str(error) or type(error).__name__}"
-            ) from error
+            told = told_of_connection(error) or type(error).__name__
+            raise UnreachableError(f"{self.address} does not answer: {told}") from error
         if not isinstance(answer, dict):
             raise UnreachableError(f"{self.address}/v1{path} did not answer with an object")
         return answer

@@ -12,6 +12,12 @@ from deploy.embedded import gotools, jars, prerequisites
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.stack import Stack
 
+_STARTED = """\
+Kafka: {kafka}
+Redis: {redis}
+Ctrl-C stops both. For `twinstream` in another terminal:
+export TWINSTREAM_BROKERS={kafka} TWINSTREAM_REDIS={redis}"""
+
 
 def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool, with_compiler: bool) -> None:
     prerequisites.ensure(prerequisites.JAVA)
@@ -31,7 +37,7 @@ def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool, with_com
 
 def _run(folder: Path) -> None:
     with Stack(folder) as stack:
-        print(f"Kafka: {stack.kafka.brokers}\nRedis: {stack.redis.url}\nCtrl-C stops both", flush=True)
+        print(_STARTED.format(kafka=stack.kafka.brokers, redis=stack.redis.url), flush=True)
         signal.pause()
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import redis
 
+from deploy.demo import service as demo
 from twinstream.adapters.redis.errors import sentence
 from twinstream.cli.shared.client import Service, ask
 from twinstream.cli.shared.output import Unreachable
@@ -34,7 +35,13 @@ def asked_by_redis(host: str, port: int) -> str:
     return sentence(f"{host}:{port}", caught.value)
 
 
-@pytest.mark.parametrize("asked", [asked_by_http, asked_by_redis])
+def asked_by_demo(host: str, port: int) -> str:
+    with demo.Service(f"http://{host}:{port}") as service, pytest.raises(demo.UnreachableError) as caught:
+        service.look()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("asked", [asked_by_http, asked_by_redis, asked_by_demo])
 def test_an_unknown_host_and_a_closed_port_are_told_apart(asked: Callable[[str, int], str]) -> None:
     assert asked("127.0.0.1", closed()).endswith(f": {NO_LISTENER}")
     assert asked("nobody.invalid", 1).endswith(f": {NO_HOST}")

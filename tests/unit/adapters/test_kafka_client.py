@@ -68,6 +68,12 @@ def test_an_unknown_host_a_closed_port_and_a_stranger_are_told_apart(closed: str
     assert f"port {other} of 127.0.0.1 answers, but not as Kafka does: " in told(stranger)
 
 
+@pytest.mark.timeout(30)
+def test_an_unknown_host_is_told_without_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DESCRIBE_SECONDS", 60.0)
+    assert "no host has the name nobody.invalid" in told("nobody.invalid:9092,nobody.invalid:9093")
+
+
 def test_of_several_brokers_each_has_its_own_sentence(closed: str) -> None:
     both = told(f"{closed},nobody.invalid:9092")
     assert "no host has the name nobody.invalid" in both
@@ -78,6 +84,14 @@ def test_a_whole_look_says_the_same(closed: str) -> None:
     admin = TopicsAdmin({Side.LEFT: "a", Side.RIGHT: "b"}, closed, {})
     with pytest.raises(SourceError, match="does not answer for topic a: nothing listens on port "):
         admin.look()
+
+
+def test_a_host_that_is_known_may_still_come_up() -> None:
+    link = LinkFaults()
+    link.heard(KafkaError(KafkaError._RESOLVE, "h:1/bootstrap: Failed to resolve 'h:1': not known"))
+    link.heard(KafkaError(KafkaError._TRANSPORT, "i:2/bootstrap: Connection refused"))
+    link.heard(KafkaError(KafkaError._ALL_BROKERS_DOWN, "2/2 brokers are down"))
+    assert not link.only_unknown_hosts
 
 
 def test_an_error_of_another_kind_keeps_its_words() -> None:

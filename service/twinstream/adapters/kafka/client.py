@@ -39,17 +39,24 @@ class LinkFaults:
 
     def __init__(self) -> None:
         self._by_broker: dict[str, str] = {}
+        self._unknown: set[str] = set()
+        self._all_down = False
 
     def heard(self, error: KafkaError) -> None:
         """The error callback."""
+        self._all_down = self._all_down or error.code() == KafkaError._ALL_BROKERS_DOWN
         found = _LINK.fullmatch(error.str())
         if found is not None:
             host, _, port = found["broker"].rpartition(":")
             self._by_broker[found["broker"]] = _told_of_link(error, host, port, found["what"])
+            if _is_unknown_host(error, found["what"]):
+                self._unknown.add(found["broker"])
 
     def clear(self) -> None:
         """Forget what was heard before another request."""
         self._by_broker.clear()
+        self._unknown.clear()
+        self._all_down = False
 
     def reason(self, error: KafkaException) -> str:
         """The cause of an error: for each broker that is not reached its own, else librdkafka's words."""
@@ -60,13 +67,18 @@ class LinkFaults:
         """What was heard, broker by broker; empty if nothing."""
         return "; ".join(self._by_broker.values())
 
+    @property
+    def only_unknown_hosts(self) -> bool:
+        """Whether no broker can ever be reached, since no host has the name of any."""
+        return self._all_down and self._unknown == self._by_broker.keys()
+
 
 _UNREACHED = {KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN}
 _LINK = re.compile(r"(?:\w+://)?(?P<broker>[^/]+)/\w+: (?P<what>.+?)(?: \(after \d+ms in state .*)?")
 
 
 def _told_of_link(error: KafkaError, host: str, port: str, what: str) -> str:
-    if error.code() == KafkaError._RESOLVE and "not known" in what:
+    if _is_unknown_host(error, what):
         return f"no host has the name {host}: correct it"
     if "Connection refused" in what:
         return f"nothing listens on port {port} of {host}: start Kafka, or correct the port"
@@ -74,6 +86,10 @@ def _told_of_link(error: KafkaError, host: str, port: str, what: str) -> str:
         stranger = f"port {port} of {host} answers, but not as Kafka does"
         return f"{stranger}: correct the port, or its security.protocol"
     return f"{host}:{port}: {what}"
+
+
+def _is_unknown_host(error: KafkaError, what: str) -> bool:
+    return error.code() == KafkaError._RESOLVE and "not known" in what
 
 
 def reason_of(error: KafkaException) -> str:

@@ -33,6 +33,7 @@ TIMEOUT_SECONDS = 3.0
 """Shorter than the silence after which a status is stale: at the start everything waits for it."""
 DESCRIBE_SECONDS = 5.0
 """For a person who waits for the answer."""
+_POLL_SECONDS = 0.05
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
 _SPECS: tuple[OffsetSpec, ...] = (
@@ -229,7 +230,8 @@ class TopicWatch:
 def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict[str, BareTopic | None]:
     """The topics with some names, None for one that is missing.
 
-    Raises SourceError if Kafka does not answer in `DESCRIBE_SECONDS`, or refuses.
+    Raises SourceError if Kafka does not answer in `DESCRIBE_SECONDS`, or refuses; at once if no host has the
+    name of any broker. A closed port is tried again: a name may have several addresses.
     """
     topics: dict[str, BareTopic | None] = dict.fromkeys(names)
     link = LinkFaults()
@@ -237,12 +239,26 @@ def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict
         client = admin_client(brokers, properties, link)
     except KafkaException as error:
         raise SourceError(f"kafka settings: {reason_of(error)}") from None
+    asked = client.describe_topics(TopicCollection([*topics]), request_timeout=DESCRIBE_SECONDS)
+    while not (link.only_unknown_hosts or all(answer.done() for answer in asked.values())):
+        client.poll(_POLL_SECONDS)
+    if link.only_unknown_hosts:
+        raise SourceError(f"kafka at {brokers} does not answer: {link.causes}")
     try:
-        found = client.list_topics(timeout=DESCRIBE_SECONDS).topics
-        for name in topics.keys() & found.keys():
-            policy = cleanup_policy(client, name, DESCRIBE_SECONDS)
-            topics[name] = BareTopic(len(found[name].partitions), policy)
+        for name, answer in asked.items():
+            topics[name] = _bare(client, name, answer)
     except KafkaException as error:
         client.poll(0)
         raise SourceError(f"kafka at {brokers} does not answer: {link.reason(error)}") from None
     return topics
+
+
+def _bare(client: AdminClient, name: str, answer: Future[Any]) -> BareTopic | None:
+    """A topic as Kafka describes it, None for a missing one. Raises KafkaException."""
+    try:
+        found = answer.result()
+    except KafkaException as error:
+        if error.args[0].code() in _ABSENT:
+            return None
+        raise
+    return BareTopic(len(found.partitions), cleanup_policy(client, name, DESCRIBE_SECONDS))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import Unreachable, print_json, print_rich
+from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.polling import span
 from twinstream.drill.planting import KINDS
 from twinstream.errors import NoTopic, SettingsError, SourceError, StoreError
@@ -44,7 +45,13 @@ _SUFFIXES = {".json", ".yml", ".yaml"}
 )
 @click.option("--timeout", metavar="DURATION", callback=span, help="The alarm must come within; 1m, or more.")
 @click.option("--prometheus", metavar="URL", help="Wait for the alert to fire in this Prometheus.")
-@click.option("--scrape-file", type=click.Path(path_type=Path), help="Name the drill to Prometheus here.")
+@click.option(
+    "--scrape-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Name the drill to Prometheus here.",
+)
+@force_option
 @click.option("--bind", help="Where the drill's service is, HOST:PORT; by default only this host reaches it.")
 @click.option("--alertmanager", metavar="URL", help="Show whom the alert would tell, held back by a silence.")
 @click.option("--page", is_flag=True, help="Let the alert through to whoever is on call.")
@@ -59,6 +66,7 @@ def drill(
     config: str | None,
     shadow_config: str | None,
     bind: str | None,
+    force: bool,
     **asked: Any,
 ) -> int:
     """Show that the alarm works, before you rely on it.
@@ -77,7 +85,8 @@ def drill(
     and all that the drill has made is removed again.
 
     Nobody is woken: without --prometheus nothing outside sees the drill, and with --alertmanager a silence
-    holds its alerts back, unless --page is given.
+    holds its alerts back, unless --page is given. The file of --scrape-file is removed at the end; one that
+    is there already is overwritten only if a terminal says so, or with --force.
 
     Exit codes: 0 the alarm came · 1 it did not · 2 usage, bad comparison file, nothing of this kind can be
     planted · 3 the copies were not well before anything was planted · 4 Kafka, Redis, Prometheus or
@@ -94,6 +103,7 @@ def drill(
             raise click.UsageError("give a comparison file, and --kind for the difference")
         comparison = load(spec)
         _check(asked, bind, own)
+        may_write(filter(None, [asked["scrape_file"]]), force=force)
         return _hold(comparison, settings, own, asked, as_json)
     except NoTopic as error:
         raise SettingsError(str(error)) from None

@@ -71,13 +71,21 @@ def read_leniently(text: str, file: str) -> SourceText:
         return SourceText(file, yaml.load(text, Loader=_Loader), lines, tuple(repeated))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
+        raise SpecError(file, line, "", f"is not YAML: {error.problem}{_begun(error)}") from None
     except yaml.YAMLError as error:
         raise SpecError(file, None, "", f"is not YAML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise SpecError(file, None, "", "is nested too deep, or refers to itself") from None
     except ValueError as error:
         raise SpecError(file, None, "", f"holds a value that cannot be read: {error}") from None
+
+
+def _begun(error: yaml.MarkedYAMLError) -> str:
+    """The earlier line in which the broken part begins, where the mistake often is; else empty."""
+    begun, found = error.context_mark, error.problem_mark
+    if not (begun and found and error.context and begun.line < found.line):
+        return ""
+    return f" ({error.context} that begins in line {begun.line + 1})"
 
 
 class _Loader(yaml.SafeLoader):
