@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 
 import twinstream
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.service import ServiceProcess
+from tests.support.waiting import eventually
 from twinstream import Answer, check
 
 ROOT = Path(__file__).parents[2]
 README, TESTING = ROOT / "README.md", ROOT / "docs" / "testing.md"
 FIRST = ROOT / "docs" / "first-comparison.md"
-OFFLINE = "\n## 5."
-"""Where the part of `FIRST` ends that needs no servers."""
+OFFLINE, LIVE, RESET = "\n## 2.", "\n## 5.", "\n## 6."
+"""Where the parts of `FIRST` begin: after the recording, without servers, with servers, and with a reset."""
 BIN = Path(sys.executable).parent
 
 
@@ -34,9 +38,9 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run commands as a reader does."""
-    path = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    path = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment}
     command = ["bash", "-c", script]
     return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False)
 
@@ -44,8 +48,7 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def compared(tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """The commands of the README that compare two files, run; their files are then in the folder."""
-    (script,) = blocks(README, "Compare two files", "sh")
-    return shell(script, tmp_path)
+    return shell("".join(blocks(README, "Compare two files", "sh")), tmp_path)
 
 
 def test_the_commands_print_what_is_shown(compared: subprocess.CompletedProcess[str]) -> None:
@@ -54,20 +57,65 @@ def test_the_commands_print_what_is_shown(compared: subprocess.CompletedProcess[
     assert words(compared.stdout) == words(shown)
 
 
-def test_who_follows_the_first_comparison_sees_what_is_shown_behind_every_command(tmp_path: Path) -> None:
-    text = FIRST.read_text(encoding="utf-8").split(OFFLINE)[0]
+Block = tuple[str, str]
+"""The language of a code block, and its text."""
+
+
+def first_comparison(begin: str, end: str) -> list[Block]:
+    """The code blocks of a part of the first comparison."""
+    text = FIRST.read_text(encoding="utf-8").split(end)[0].split(begin)[-1]
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """The folder with the recorded outputs of the first comparison."""
+    ((_, program),) = (block for block in first_comparison("\n## 1.", OFFLINE) if block[0] == "python")
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_who_follows_the_first_comparison_sees_what_is_shown_behind_every_command(recorded: Path) -> None:
     told, shown = "", 0
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        if language == "python":
-            subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
-        elif language == "sh":
+    for language, block in first_comparison(OFFLINE, LIVE):
+        if language == "sh":
             assert not told, "what a command prints is shown behind it"
-            done = shell(block, tmp_path)
+            done = shell(block, recorded)
             told = done.stdout + done.stderr
         elif told:  # without spaces and line breaks, which depend on the width of the page
             assert "".join(words(told)) == "".join(words(block))
             told, shown = "", shown + 1
     assert shown == 5
+
+
+def bare(told: str) -> str:
+    """What is told, without line breaks, and without what differs from run to run: times and ids."""
+    return "".join(words(re.sub(r"(at|from) \d{4}-[-\d: to]+ UTC|\b[0-9a-f]{16}\b", "", told)))
+
+
+@pytest.mark.requires_kafka
+@pytest.mark.requires_redis
+@pytest.mark.timeout(300)
+def test_who_follows_it_live_sees_what_is_shown(
+    recorded: Path, kafka: Kafka, redis_server: RedisServer
+) -> None:
+    blocks = [block for block in first_comparison(LIVE, RESET) if block[0] != "console"]
+    (_, program), (_, write), (_, topics), *asked = blocks
+    (recorded / "write.py").write_text(program)
+    for language, block in first_comparison(OFFLINE, LIVE):
+        if language == "sh" and re.search("cat >|calibrate ", block):
+            shell(block, recorded)
+    written = shell(write, recorded, TWINSTREAM_BROKERS=kafka.brokers)
+    assert bare(written.stdout + written.stderr) == bare(topics)
+    spec = (recorded / "calibrated.yaml").rename(recorded / "orders.yaml")
+    with ServiceProcess(spec, kafka.brokers, redis_server.url) as service:
+        service.shows(matched=795, verdict="DIVERGED")
+        for (_, command), (_, shown) in zip(asked[::2], asked[1::2], strict=True):
+
+            def told(command: str = command) -> str:
+                return bare(shell(command, recorded, TWINSTREAM_SERVICE=service.address).stdout)
+
+            eventually(lambda told=told, shown=shown: told() == bare(shown), seconds=90, what=shown)
 
 
 Test = Callable[[], None]
@@ -89,9 +137,9 @@ def test_the_test_of_the_readme_tells_the_versions_apart(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (program,) = blocks(README, "Compare in a test", "python")
-    run_the_test(program, "new.jsonl")()
+    run_the_test(program, "old.jsonl")()
     with pytest.raises(AssertionError, match="DIVERGED"):
-        run_the_test(program, "bad.jsonl")()
+        run_the_test(program, "new.jsonl")()
 
 
 def test_the_test_fails_with_what_is_shown() -> None:
