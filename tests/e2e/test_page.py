@@ -32,11 +32,11 @@ def page(case: Case) -> Iterator[Page]:
 
 
 def follow(page: Page, kind: str) -> None:
-    """Two clicks: the comparison, then a divergence that is for good."""
+    """Two clicks: the comparison, then a final divergence."""
     expect(page.locator(".comparison")).to_contain_text("DIVERGED", timeout=30_000)
     page.locator(".comparison").get_by_role("heading").get_by_role("link").click()
-    found = page.get_by_role("list", name="Divergences for good, newest first")
-    found.get_by_role("link", name=kind, exact=True).click()
+    found = page.get_by_role("list", name="Final divergences, newest first")
+    found.get_by_role("link", name=kind).click()
 
 
 def test_a_lost_record_is_two_clicks_from_the_first_page_which_was_never_loaded_again(
@@ -55,7 +55,7 @@ def test_a_lost_record_is_two_clicks_from_the_first_page_which_was_never_loaded_
     assert page.evaluate("window.sameDocument") is True
 
 
-def test_events_that_changed_places_are_seen_to_cross_and_the_comparison_is_begun_anew(
+def test_events_that_changed_places_are_seen_to_cross_and_the_comparison_is_reset(
     case: Case, page: Page
 ) -> None:
     service, write, _ = case
@@ -68,14 +68,12 @@ def test_events_that_changed_places_are_seen_to_cross_and_the_comparison_is_begu
     expect(page.locator(".picture path.reordered")).to_have_count(1)
     expect(page.locator(".picture path.witness")).to_have_count(1)
     page.go_back()
-    page.get_by_role("button", name="Begin anew …").click()
+    page.get_by_role("button", name="Reset …").click()
     page.get_by_label("Why").fill("seen enough")
     page.get_by_label("Who you are").fill("ann")
-    page.get_by_label("Begin", exact=True).select_option("now")
-    page.get_by_label("To confirm, write").fill(service.spec.stem)
-    page.get_by_role("button", name="Begin anew", exact=True).click()
-    expect(page.get_by_role("region", name="Begun anew")).to_contain_text(
-        "by ann: seen enough It was DIVERGED"
-    )
+    page.get_by_label("Start", exact=True).select_option("now")
+    page.get_by_label(f"Type {service.spec.stem} to confirm").fill(service.spec.stem)
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(page.get_by_role("region", name="Resets")).to_contain_text("by ann: seen enough It was DIVERGED")
     expect(page.get_by_role("heading", level=1)).not_to_have_text("≠DIVERGED")
     expect(page.locator(".row")).to_have_count(0)

@@ -143,7 +143,7 @@ def go_through(browser: Browser, address: str) -> None:
         page = watch.page
         page.goto(address)
         page.get_by_role("link", name="ads-views", exact=True).click()
-        found = page.get_by_role("list", name="Divergences for good, newest first")
+        found = page.get_by_role("list", name="Final divergences, newest first")
         for kind in ("missing", "reordered"):
             expect(found.get_by_role("link", name=kind).first).to_be_visible(timeout=PATIENCE_MILLISECONDS)
         time.sleep(WATCHED_SECONDS)
@@ -165,7 +165,9 @@ def in_the_dark(browser: Browser, address: str) -> None:
         keep(watch.page, "phone", most=844)
     with watched(browser, viewport=DESK, color_scheme="dark") as watch:
         watch.page.goto(f"{address}#/ads-views?kind=reordered")
-        watch.page.get_by_role("link", name="reordered", exact=True).first.click()
+        watch.page.get_by_role("list", name="Final divergences, newest first").get_by_role(
+            "link"
+        ).first.click()
         expect(watch.page.locator(".picture path.reordered")).to_be_attached()
         keep(watch.page, "reordered", most=760)
         assert watch.errors == []

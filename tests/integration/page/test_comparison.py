@@ -53,11 +53,11 @@ def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> N
     expect(part(page, "health")).to_have_text("ok")
     expect(part(page, "matched")).to_have_text("5,000")
     expect(part(page, "reference-note")).to_have_text("lag 7 records · 12 unmatched")
-    expect(region(page, "Divergences")).to_contain_text("No difference has been found.")
+    expect(region(page, "Divergences")).to_contain_text("No difference found.")
     expect(page.locator("#unmatched canvas")).to_be_visible()
     expect(region(page, "What would decide it")).to_be_hidden()
     drill = "twinstream drill FILE --kind drop"
-    expect(part(page, "advice")).to_have_text(f"To see that its alarm works, hold a drill: {drill}.")
+    expect(part(page, "advice")).to_contain_text(f"Test the alarm: {drill}")
     expect(part(page, "advice").locator("code")).to_have_text(drill)
     expect(page).to_have_title(f"✓ EQUIVALENT · {NAME}")
 
@@ -73,7 +73,7 @@ def test_large_numbers_are_short_at_a_glance_and_exact_where_they_are_counted(
     both = Sides(reference=accounts, candidate=status().accounts.candidate)
     service.publish(status(at=later(1), matched=1_934_555, accounts=both))
     expect(part(page, "matched")).to_have_text("1.93 M")
-    expect(region(page, "Where every event went")).to_contain_text("1,934,555")
+    expect(region(page, "Event accounting")).to_contain_text("1,934,555")
 
 
 def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None:
@@ -113,7 +113,7 @@ def test_checks_are_shown_with_the_places_of_their_violations(service: Served, p
         "The candidate: violated, 3 violated of 1,200."
     )
     expect(checks).to_contain_text("ads.candidate 1 : 7 · the record has no key")
-    expect(page.locator("#advice")).to_contain_text("look at the violated check below")
+    expect(page.locator("#advice")).to_contain_text("See the violated check below.")
 
 
 def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:
@@ -145,7 +145,7 @@ def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
     service.publish(UnmatchedSample(comparison=NAME, events=(old, overdue, young)))
     service.publish(status(at=later(1), progress=Sides(reference=newest, candidate=newest)))
     page.reload()
-    waiting = region(page, "Without a partner for long").get_by_role("row")
+    waiting = region(page, "Longest unmatched").get_by_role("row")
     expect(waiting).to_have_count(3)
     expect(waiting.nth(1)).to_contain_text("ads.reference 0 : 8")
     expect(waiting.nth(2)).to_contain_text("5 min, overdue")
@@ -154,7 +154,7 @@ def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
 
 
 def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) -> None:
-    seen = region(page, "What was seen")
+    seen = region(page, "Coverage")
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     expect(seen).to_be_hidden()
     kinds: Any = {"varied": ["ad_id", "price"], "constant": ["currency"], "always_null": ["discount"]}
@@ -162,8 +162,9 @@ def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) ->
     more = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     service.publish(status(at=later(1), coverage=coverage().model_copy(update=more)))
     expect(seen.get_by_role("listitem")).to_have_text("currency never varied")
+    seen.get_by_text("Keys and fields").click()
     expect(seen.get_by_role("row").nth(1)).to_have_text("event5,00060ad_id, pricecurrencydiscount")
-    expect(seen).to_contain_text("At least 210 keys came by.")
+    expect(seen).to_contain_text("At least 210 keys seen.")
 
 
 def test_a_trial_is_marked_and_what_it_would_change_stands_on_the_page_of_its_comparison(
@@ -205,6 +206,7 @@ def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Serv
     expect(newest).to_contain_text("DIVERGED")
     expect(newest).to_contain_text("has campaign_id 'c-8'")
     page.reload()
+    timeline.get_by_role("heading").click()
     expect(timeline.get_by_role("img", name=described)).to_be_visible()
     for place, newest in enumerate(("DIVERGED", "fail", "ok")):
         stretches = timeline.locator(".lane").nth(place).locator(".stretches span")
@@ -221,7 +223,7 @@ def test_what_was_not_checked_is_named(service: Served, page: Page) -> None:
     unchecked = region(page, "Not checked")
     expect(unchecked).to_contain_text(f"{gone} candidate · ads.candidate 0 : 77")
     expect(unchecked).to_contain_text("Not JSON.")
-    advice = f"then reset: twinstream reset {NAME} --reason …."
+    advice = f"then reset: twinstream reset {NAME} --reason …"
     expect(region(page, "What would decide it")).to_contain_text(advice)
 
 
@@ -233,9 +235,10 @@ def test_what_holds_a_side_back_and_who_began_anew_are_shown_also_beside_the_lon
     topics = {"reference": Version(topic="reference-" * 24), "candidate": Version(topic="c" * 249)}
     service.publish(status(at=later(1), frontier=slow, resets=[reset()], **topics))
     verified = region(page, "Verified up to")
-    expect(verified).to_contain_text(f"reference has come to 2026-03-01T12:00:00Z; {held}")
-    begun = "by ann: 1.9.1 deployed It was DIVERGED with 5,000 pairs and 3 divergences."
-    expect(region(page, "Begun anew")).to_contain_text(begun)
+    expect(verified).to_contain_text(f"reference read up to 2026-03-01T12:00:00Z; {held}")
+    begun = "by ann: 1.9.1 deployed It was DIVERGED: 5,000 pairs matched, 3 divergences."
+    expect(region(page, "Resets")).to_contain_text(begun)
+    verified.get_by_role("heading").click()
     table = region(page, "Verified up to").locator(".wide")
     expect(table).to_contain_text("c" * 249)
     assert table.evaluate("table => table.scrollWidth - table.clientWidth") == 0
@@ -245,7 +248,7 @@ def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     service.call(lambda: service.board.lost(NAME, "its matcher exited with code 1"))
     expect(verdict(page)).to_have_text("‖NOT LIVE")
-    expect(part(page, "since")).to_contain_text(["The last verdict, EQUIVALENT, is from"])
+    expect(part(page, "since")).to_contain_text(["Last known: EQUIVALENT ("])
     expect(part(page, "answer")).to_have_text("undecided")
     expect(part(page, "gate-reason")).to_contain_text("Its matcher exited with code 1")
     expect(region(page, "What would decide it")).to_contain_text("The matcher must run again")

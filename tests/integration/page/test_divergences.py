@@ -33,26 +33,26 @@ def see(page: Page, service: Served, one: DivergenceReport) -> None:
 # -- lists --------------------------------------------------------------------------------------------------
 
 
-def test_provisional_divergences_stand_apart_until_they_are_for_good_or_go(
-    service: Served, page: Page
-) -> None:
+def test_provisional_divergences_stand_apart_until_they_are_final_or_go(service: Served, page: Page) -> None:
     service.publish(divergence("d", kind="reordered", provisional=True), diverged(at=later(1)))
     apart = page.get_by_role("list", name="Provisional divergences, newest first")
-    good = page.get_by_role("list", name="Divergences for good, newest first")
+    good = page.get_by_role("list", name="Final divergences, newest first")
     expect(apart.get_by_role("heading")).to_contain_text("reordered, provisional")
-    expect(page.get_by_text("the kind of these may change")).to_be_visible()
-    expect(page.get_by_text("None of them is for good yet.")).to_be_visible()
+    expect(page.get_by_text("their kind may change")).to_be_visible()
+    expect(page.get_by_text("None is final yet.")).to_be_visible()
     service.publish(divergence("d", kind="missing"))
-    expect(good.get_by_role("heading")).to_have_text("missing the candidate did not write it")
+    expect(good.get_by_role("heading")).to_contain_text("missing")
+    expect(good.get_by_role("listitem")).to_contain_text("not in the candidate")
     expect(apart).to_be_hidden()
     service.publish(divergence("e", provisional=True))
-    expect(rows(page)).to_have_count(2)
+    expect(page.locator(".row")).to_have_count(2)
     service.publish(Withdrawn(id="e", comparison=NAME))
-    expect(rows(page)).to_have_count(1)
+    expect(page.locator(".row")).to_have_count(1)
 
 
 def test_a_flood_moves_nothing_until_it_is_asked_for(service: Served, page: Page) -> None:
     service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    page.get_by_role("button", name="Show older ones").click()
     expect(rows(page)).to_have_count(20)
     before = rows(page).evaluate_all("rows => rows.map(row => row.dataset.id)")
     service.publish(*[divergence(f"flood-{number}") for number in range(150)])
@@ -68,10 +68,12 @@ def test_a_flood_moves_nothing_until_it_is_asked_for(service: Served, page: Page
 def test_more_divergences_than_fit_are_shown_on_demand(service: Served, page: Page) -> None:
     service.publish(*[divergence(f"d-{number}") for number in range(25)])
     page.reload()
-    expect(rows(page)).to_have_count(20)
-    page.get_by_role("button", name="Show older ones").click()
-    expect(rows(page)).to_have_count(25)
-    expect(page.get_by_role("button", name="Show older ones")).to_be_hidden()
+    older = page.get_by_role("button", name="Show older ones")
+    for shown in (5, 20, 25):
+        expect(rows(page)).to_have_count(shown)
+        if shown < 25:
+            older.click()
+    expect(older).to_be_hidden()
 
 
 # -- filters ------------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ def test_one_kind_can_be_chosen_and_stays_after_a_reload(service: Served, page: 
     service.publish(divergence("c"), divergence("m", kind="missing"))
     both = counts(changed=1, missing=3)
     service.publish(diverged(at=later(1), divergences=both, closed_divergences=counts(changed=1, missing=1)))
-    page.get_by_role("link", name="missing 1 and 2 provisional").click()
+    page.get_by_role("link", name="missing 1 final, 2 provisional").click()
     expect(rows(page)).to_have_count(1)
     expect(page).to_have_url(re.compile(rf"#/{NAME}\?kind=missing$"))
     page.reload()
@@ -89,7 +91,7 @@ def test_one_kind_can_be_chosen_and_stays_after_a_reload(service: Served, page: 
     service.publish(divergence("c2"), divergence("m2", kind="missing"))
     expect(row(page, "m2")).to_be_visible()
     expect(rows(page)).to_have_count(2)
-    page.get_by_role("link", name="missing 1 and 2 provisional").click()
+    page.get_by_role("link", name="missing 1 final, 2 provisional").click()
     expect(rows(page)).to_have_count(4)
 
 
@@ -103,7 +105,7 @@ def test_the_scope_of_a_divergence_leads_to_all_that_differs_in_it(service: Serv
     expect(rows(page)).to_have_count(2)
     page.get_by_role("link", name="Remove the filter ad_id = 18").click()
     expect(rows(page)).to_have_count(4)
-    row(page, "c").get_by_role("link", name="ad_id").click()
+    row(page, "c").get_by_role("link", name="Only ad_id").click()
     expect(rows(page)).to_have_count(1)
 
 
@@ -126,14 +128,16 @@ def test_filters_are_given_in_a_form_and_taken_away_one_by_one(service: Served, 
     page.get_by_text("Filter", exact=True).click()
     page.get_by_role("link", name="late", exact=True).click()
     expect(rows(page)).to_have_count(1)
-    page.get_by_role("link", name="Show all").click()
+    page.get_by_role("link", name="Clear all").click()
     expect(rows(page)).to_have_count(3)
 
 
 def test_a_filter_that_fits_nothing_says_so(service: Served, page: Page) -> None:
     service.publish(divergence("a"), diverged(at=later(1)))
     page.goto(at(service, f"{NAME}?scope=ad_id%3D99"))
-    expect(page.get_by_text("No divergence is as asked for.")).to_be_visible()
+    expect(page.get_by_text("No divergence matches these filters.")).to_be_visible()
+    page.get_by_role("link", name="Clear", exact=True).click()
+    expect(row(page, "a")).to_be_visible()
 
 
 def test_who_filters_before_the_page_knows_everything_gets_what_was_asked_for(
@@ -160,11 +164,11 @@ def test_who_filters_before_the_page_knows_everything_gets_what_was_asked_for(
 
 def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -> None:
     see(page, service, divergence("5d1f0c"))
-    expect(verdict(page)).to_have_text("changed same thing, other content")
+    expect(verdict(page)).to_have_text("changed same record, different values")
     expect(page.locator("mark")).to_have_text(['"c-7"', '"c-8"'])
     records = page.get_by_role("region", name="The records side by side")
     expect(records).to_contain_text("ads.candidate 0 : 5003")
-    terminal = page.get_by_role("region", name="The same in a terminal")
+    terminal = page.get_by_role("region", name="In the terminal")
     expect(terminal).to_contain_text("twinstream explain 5d1f0c")
     expect(terminal).to_contain_text("--topic ads.reference --partition 1 --offset 2504 --max-messages 1")
 
@@ -251,14 +255,14 @@ def test_characters_that_nobody_sees_are_written_out(service: Served, page: Page
         expect(page.locator("mark")).to_have_text(shown)
         expect(part(page, "body").first).not_to_contain_text(re.compile("[\u202e\u202c]"))
         page.goto(at(service))
-        listed = row(page, f"i{place}").locator(".text")
+        listed = row(page, f"i{place}").locator(".answer")
         expect(listed).to_be_visible()
         expect(listed).not_to_contain_text(re.compile("[\u00a0\u202e\u202c]"))
 
 
 def test_without_a_witness_there_is_no_empty_panel(service: Served, page: Page) -> None:
     see(page, service, divergence("n", witness=[]))
-    expect(page.get_by_role("heading", name="The same in a terminal")).to_be_visible()
+    expect(page.get_by_role("heading", name="In the terminal")).to_be_visible()
     expect(part(page, "witness")).to_be_hidden()
 
 
@@ -306,7 +310,7 @@ def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page
     see(page, service, divergence("d", kind="reordered", provisional=True))
     expect(verdict(page)).to_contain_text("reordered, provisional")
     service.publish(divergence("d", kind="missing"))
-    expect(verdict(page)).to_have_text("missing the candidate did not write it")
+    expect(verdict(page)).to_have_text("missing not in the candidate")
 
 
 def test_an_answer_that_is_older_than_what_the_stream_told_is_not_shown(service: Served, page: Page) -> None:
@@ -319,13 +323,13 @@ def test_an_answer_that_is_older_than_what_the_stream_told_is_not_shown(service:
         lambda: page.wait_for_timeout(20) or held, what="the service has answered, and the page not heard it"
     )
     service.publish(divergence("d", kind="missing"))
-    expect(verdict(page)).to_have_text("missing the candidate did not write it")
+    expect(verdict(page)).to_have_text("missing not in the candidate")
     for route, answer in held:
         with page.expect_request_finished(lambda request: request.url.endswith("/divergences/d")):
             route.fulfill(response=answer)
     service.publish(divergence("e"))
     expect(page.get_by_role("link", name="Newer")).to_be_visible()
-    expect(verdict(page)).to_have_text("missing the candidate did not write it")
+    expect(verdict(page)).to_have_text("missing not in the candidate")
 
 
 def test_one_that_no_longer_stands_says_so_and_keeps_its_records(
@@ -360,12 +364,13 @@ def test_the_next_of_the_same_list_is_one_click_away(service: Served, page: Page
 
 def test_back_leads_to_where_a_person_was_in_the_list(service: Served, page: Page) -> None:
     service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    page.get_by_role("button", name="Show older ones").click()
     expect(rows(page)).to_have_count(20)
     row(page, "d-2").scroll_into_view_if_needed()
     there = page.evaluate("scrollY")
     assert there > 0
     row(page, "d-2").get_by_role("link", name="changed").click()
-    expect(verdict(page)).to_have_text("changed same thing, other content")
+    expect(verdict(page)).to_have_text("changed same record, different values")
     assert page.evaluate("scrollY") == 0
     page.go_back()
     expect(row(page, "d-2")).to_be_in_viewport()

@@ -56,7 +56,7 @@ def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page
     expect(verdict(overview)).to_have_text("≠DIVERGED")
     expect(verdict(overview)).to_be_focused()
     row(overview, "5d1f0c").get_by_role("link", name="changed").click()
-    expect(verdict(overview)).to_have_text("changed same thing, other content")
+    expect(verdict(overview)).to_have_text("changed same record, different values")
     expect(overview.locator("mark")).to_have_text(['"c-7"', '"c-8"'])
     expect(overview).to_have_url(re.compile("#/c-diverged/5d1f0c$"))
     overview.go_back()
@@ -91,7 +91,7 @@ def test_the_newest_divergences_are_one_click_away_also_those_from_before_the_pa
     service.publish(divergence("5d1f0c", name="c-diverged"))
     overview.reload()
     cards(overview).first.get_by_role("link", name="changed").click()
-    expect(verdict(overview)).to_have_text("changed same thing, other content")
+    expect(verdict(overview)).to_have_text("changed same record, different values")
 
 
 def test_only_what_is_for_good_is_linked_and_the_rest_is_counted(service: Served, overview: Page) -> None:

@@ -1,4 +1,4 @@
-"""To begin a comparison anew from the page: for those who may, with a reason, and never by accident."""
+"""To reset a comparison from the page: for those who may, with a reason, and never by accident."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def diverging(browser: Browser, matcher: Matcher, **more: Any) -> Iterator[Watch
 @pytest.fixture
 def dialog(browser: Browser, matcher: Matcher) -> Iterator[Page]:
     with diverging(browser, matcher) as watch:
-        watch.page.get_by_role("button", name="Begin anew …").click()
-        expect(watch.page.get_by_role("dialog", name=f"Begin {NAME} anew?")).to_be_visible()
+        watch.page.get_by_role("button", name="Reset …").click()
+        expect(watch.page.get_by_role("dialog", name=f"Reset {NAME}?")).to_be_visible()
         yield watch.page
         assert [error for error in watch.errors if "409" not in error] == []
 
@@ -42,13 +42,13 @@ def dialog(browser: Browser, matcher: Matcher) -> Iterator[Page]:
 def fill(page: Page, confirmation: str = NAME) -> None:
     page.get_by_label("Why").fill("1.9.1 deployed")
     page.get_by_label("Who you are").fill("ann")
-    page.get_by_label("Begin", exact=True).select_option("now")
-    page.get_by_label("To confirm, write").fill(confirmation)
-    page.get_by_role("button", name="Begin anew", exact=True).click()
+    page.get_by_label("Start", exact=True).select_option("now")
+    page.get_by_label(f"Type {NAME} to confirm").fill(confirmation)
+    page.get_by_role("button", name="Reset", exact=True).click()
 
 
 def test_it_says_what_is_forgotten_and_asks_the_matcher(dialog: Page, matcher: Matcher) -> None:
-    expect(dialog.get_by_role("dialog")).to_contain_text("It is DIVERGED, with 5,000 matched pairs and 1 div")
+    expect(dialog.get_by_role("dialog")).to_contain_text("It is DIVERGED: 5,000 pairs matched, 1 divergence.")
     fill(dialog)
     expect(dialog.get_by_role("dialog")).to_be_hidden()
     (asked,) = matcher.asked
@@ -58,12 +58,12 @@ def test_it_says_what_is_forgotten_and_asks_the_matcher(dialog: Page, matcher: M
 def test_without_a_reason_or_the_right_name_or_with_escape_nothing_happens(
     dialog: Page, matcher: Matcher
 ) -> None:
-    dialog.get_by_role("button", name="Begin anew", exact=True).click()
+    dialog.get_by_role("button", name="Reset", exact=True).click()
     expect(dialog.get_by_label("Why")).to_be_focused()
     fill(dialog, "ads")
-    told = f"Nothing has changed: to confirm, write the name of the comparison, {NAME}."
+    told = f"Nothing has changed. Type {NAME} to confirm."
     expect(dialog.get_by_role("alert").last).to_have_text(told)
-    expect(dialog.get_by_label("To confirm, write")).to_be_focused()
+    expect(dialog.get_by_label(f"Type {NAME} to confirm")).to_be_focused()
     dialog.keyboard.press("Escape")
     expect(dialog.get_by_role("dialog")).to_be_hidden()
     assert matcher.asked == []
@@ -102,10 +102,10 @@ def test_who_may_operate_is_not_asked_for_a_name_which_the_token_has(
 ) -> None:
     page = signing.page
     sign_in(page, OPERATOR)
-    page.get_by_role("button", name="Begin anew …").click()
+    page.get_by_role("button", name="Reset …").click()
     assert page.get_by_label("Who you are").count() == 0
     page.get_by_label("Why").fill("gap")
-    page.get_by_label("To confirm, write").fill(NAME)
+    page.get_by_label(f"Type {NAME} to confirm").fill(NAME)
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_hidden()
     (asked,) = matcher.asked

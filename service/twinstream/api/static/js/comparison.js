@@ -8,6 +8,7 @@ import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
 import { setAttribute, slot } from "./dom.js";
 import { showFigures } from "./figures.js";
+import { showGroups } from "./groups.js";
 import { showKnown } from "./known.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
 import { showTimeline } from "./timeline.js";
@@ -17,11 +18,13 @@ import { showWaiting } from "./waiting.js";
 
 let charts = null; // made when they are first seen: before that they have no size
 
-export function showComparison(root, comparison, { route, now, lostSince }) {
+export function showComparison(root, comparison, { route, now, lostSince, ask }) {
   const part = (name) => root.querySelector(`#${name}`);
+  arrange(root, comparison);
   showVerdict(part("verdict"), comparison, now, lostSince);
   showDeciding(part("deciding"), comparison, lostSince);
   showChecks(part("checks"), comparison);
+  showGroups(part("groups"), comparison, { now, route, ask });
   showDivergences(part("divergences"), comparison, { now, route });
   showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
   showTimeline(part("timeline"), comparison, now);
@@ -39,4 +42,11 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   showParticulars(part("particulars"), comparison, now);
   setAttribute(slot(root, "json"), "href", comparisonPath(comparison.name));
   setAttribute(slot(root, "export"), "href", comparisonPath(comparison.name, "/divergences.ndjson"));
+}
+
+/** Where nothing differs there is room: what tells how it runs is open then. Later a person folds it, nobody else. */
+function arrange(root, { name, status }) {
+  if (root.dataset.name === name) return;
+  root.dataset.name = name;
+  root.querySelectorAll("[data-roomy]").forEach((fold) => (fold.open = !status.divergences.total));
 }

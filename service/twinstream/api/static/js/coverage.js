@@ -1,29 +1,34 @@
 // What was seen at all: a verdict says nothing of kinds that never came, and little of fields that never varied.
 
-import { withCode } from "./deciding.js";
 import { el, render, slot } from "./dom.js";
 import { NOTHING, count, counted } from "./format.js";
+import { withCode } from "./sentence.js";
 
+const NOTES = 3; // that are shown without being asked for
 const FIELDS = 12; // named in a cell; the others are counted
 
 export function showCoverage(root, { status }) {
-  const { coverage } = status;
+  const { coverage, order } = status;
   root.hidden = !coverage.events;
   slot(root, "lead").hidden = !coverage.notes.length;
-  render(slot(root, "notes"), coverage.notes, (notes) => notes.map((note) => el("li", {}, ...withCode(note))));
-  render(slot(root, "keys"), [coverage.keys, coverage.more_keys, coverage.kinds], () => [keys(coverage)]);
+  const [first, more] = [coverage.notes.slice(0, NOTES), coverage.notes.slice(NOTES)];
+  render(slot(root, "notes"), first, items);
+  render(slot(root, "more-notes"), more, items);
+  render(slot(root, "keys"), [coverage.keys, coverage.more_keys, coverage.kinds], () => [keys(coverage, order)]);
   render(slot(root, "table"), [coverage.kinds, coverage.matched_by_kind], () => [table(coverage)]);
 }
 
+const items = (notes) => notes.map((note) => el("li", {}, ...withCode(note)));
+
 /** Of a sample it is only known that there were at least so many. */
-function keys({ keys: seen, more_keys: more, kinds, events }) {
-  if (seen === null) return "The order has no keys.";
+function keys({ keys: seen, more_keys: more, kinds, events }, order) {
+  if (seen === null) return order === "unordered" ? "No keys: compared in any order." : "The order has no keys.";
   const sampled = Object.values(kinds).reduce((all, kind) => all + kind.sampled, 0);
   const least = more ? "More than " : sampled < events ? "At least " : "";
-  return `${least}${counted(seen, "key")} came by.`;
+  return `${least}${counted(seen, "key")} seen.`;
 }
 
-const HEAD = ["Kind", "Matched", "Looked at", "Fields that varied", "One value only", "Only null"];
+const HEAD = ["Kind", "Matched", "Sampled", "Fields that varied", "Constant", "Always null"];
 
 const table = ({ kinds, matched_by_kind: matched }) =>
   el(

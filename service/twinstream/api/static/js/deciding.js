@@ -2,6 +2,7 @@
 
 import { el, render, setText, slot } from "./dom.js";
 import { count, duration } from "./format.js";
+import { withCode } from "./sentence.js";
 
 export function showDeciding(root, { status, gate }, lostSince) {
   const steps = gate.to_decide ? gate.to_decide.split("\n") : [];
@@ -18,10 +19,6 @@ export function showDeciding(root, { status, gate }, lostSince) {
     kinds(coverage.matched_by_kind),
   ]);
 }
-
-/** A sentence in which what stands between backquotes is code. */
-export const withCode = (text) =>
-  text.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
 
 function bar(title, value, required, format) {
   const done = Math.min(value, required);

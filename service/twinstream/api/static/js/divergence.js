@@ -2,11 +2,12 @@
 // how to read them oneself.
 
 import { el, fill, render, setAttribute, slot } from "./dom.js";
-import { flags } from "./divergences.js";
 import { clock, place, visible } from "./format.js";
 import { picture } from "./picture.js";
 import { json, recordTable } from "./record.js";
 import { href } from "./route.js";
+import { flags } from "./rows.js";
+import { withCode } from "./sentence.js";
 import { MEANING, scopeText, title } from "./words.js";
 
 /** `found`: the report; null while it is fetched, or once it no longer stands, which `gone` says. */
@@ -21,9 +22,9 @@ export function showDivergence(root, { comparison, report, gone, route, now }) {
     meaning: MEANING[report.kind],
     scope: scopeText(report.scope),
     seen: `first seen ${clock(report.first_seen, now)}`,
-    text: visible(report.text),
     id: report.id,
   });
+  render(slot(root, "text"), report.text, (text) => withCode(visible(text)));
   render(slot(root, "flags"), report, () => [flags(report)]);
   render(slot(root, "picture"), report, () => [picture(report)]);
   render(slot(root, "records"), report, () => [recordTable(report)]);

@@ -45,3 +45,19 @@ export function render(node, data, make) {
   shown.set(node, key);
   node.replaceChildren(...make(data).filter((child) => child));
 }
+
+/**
+ * Make the children of `list` those of `items`, in their order. `make(item)` makes a child once for each `key(item)`;
+ * `show(child, item)` brings it up to date. So what is open, selected or focused in a child stays while it is there.
+ */
+export function keyed(list, items, key, make, show) {
+  const known = new Map([...list.children].map((child) => [child.dataset.id, child]));
+  const children = items.map((item) => {
+    const child = known.get(key(item)) ?? make(item);
+    child.dataset.id = key(item);
+    show(child, item);
+    return child;
+  });
+  if (children.length !== list.children.length || children.some((child, index) => list.children[index] !== child))
+    list.replaceChildren(...children);
+}

@@ -22,8 +22,8 @@ export function showFigures(root, comparison, now, live) {
 
 const latencyNote = (sample) =>
   sample?.wait_seconds
-    ? `for half of them; 99 % wait less than ${span(sample.wait_seconds.p99)}`
-    : "no event has met its partner lately";
+    ? `p50; p99 ${span(sample.wait_seconds.p99)}`
+    : "no match recently";
 
 function sideNote(status, side) {
   const lags = status.progress[side].map((partition) => partition.lag);
@@ -33,7 +33,7 @@ function sideNote(status, side) {
 }
 
 function throughNote(status, now) {
-  if (!status.verified_through) return "no event is settled yet";
+  if (!status.verified_through) return "nothing verified yet";
   const age = secondsSince(status.verified_through, now);
   return `${duration(age)} ago; a pass needs less than ${duration(status.max_staleness_seconds)}`;
 }

@@ -7,6 +7,7 @@
 import { wanted } from "./filters.js";
 
 export const PAGE_SIZE = 20;
+const FIRST_SHOWN = 5; // until somebody asks for more
 
 export class Listing {
   /** `provisional`: only those that may still change (true), only the others (false), or both (null). */
@@ -14,12 +15,36 @@ export class Listing {
     this.filters = filters;
     this.provisional = provisional;
     this.size = size;
+    this.shown = Math.min(FIRST_SHOWN, size);
     this.reports = new Map();
     this.newer = new Set(); // what came when the page was full
     this.older = false; // whether the service has more than is shown
     this.loaded = false;
     this.meanwhile = null; // what comes while the list is fetched, which may not have it
     this.questions = 0;
+  }
+
+  /** Whether the service has been asked for it. */
+  get asked() {
+    return this.questions > 0;
+  }
+
+  /** The part of it that is shown. */
+  get visible() {
+    return this.items.slice(0, this.shown);
+  }
+
+  /** Whether there is more than is shown. */
+  get hasMore() {
+    return this.older || this.reports.size > this.shown;
+  }
+
+  /** Show more of it. Whether the service has to be asked for that. */
+  showMore(most) {
+    const known = this.shown < this.size;
+    if (!known) this.size = Math.min(most, this.size + PAGE_SIZE);
+    this.shown = this.size;
+    return !known;
   }
 
   /** The list, newest first. */

@@ -25,6 +25,10 @@ const VIEWS = { overview: $("overview"), comparison: $("comparison"), divergence
 const [search, sort] = ["q", "sort"].map((name) => slot(VIEWS.overview, name));
 const painter = new Painter(show);
 const store = new Store(() => painter.soon());
+const ask = {
+  rows: (comparison, listing) => store.fetchRows(comparison, listing),
+  again: () => painter.now(),
+};
 const scrolled = new Map(); // where a person was on each part of the page
 let route = parse(location.hash);
 let overview = href({}); // as it was last looked at: the way back leads there
@@ -76,7 +80,7 @@ function view() {
 // -- what it shows ------------------------------------------------------------------------------------------
 
 function show() {
-  const context = { route, now: serviceNow(), lostSince };
+  const context = { route, now: serviceNow(), lostSince, ask };
   const comparison = route.name ? store.comparisons.get(route.name) : null;
   const known = Boolean(comparison?.known);
   showConnection(context.now);

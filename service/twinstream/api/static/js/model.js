@@ -30,6 +30,7 @@ export class Comparison {
     this.waiting = []; // the events without a partner that are oldest
     this.newest = new Listing({}, { provisional: false, size: NEWEST });
     this.list({});
+    this.ofGroups = new Map(); // the newest divergences of each group that somebody has opened
     this.detailed = false; // whether history and lists have been asked for
   }
 
@@ -41,7 +42,16 @@ export class Comparison {
   }
 
   get listings() {
-    return [this.newest, this.settled, this.open];
+    return [this.newest, this.settled, this.open, ...this.ofGroups.values()];
+  }
+
+  /** The newest divergences of a group, and of those that differ in more fields. */
+  rowsOf({ kind, fields, more_fields: more }) {
+    const key = JSON.stringify([kind, fields, more]);
+    const field = fields?.filter(Boolean) ?? [];
+    if (!this.ofGroups.has(key))
+      this.ofGroups.set(key, new Listing({ kind, ...(field.length && { field }) }, { provisional: false }));
+    return this.ofGroups.get(key);
   }
 
   /** Whether there is enough to show it. */

@@ -6,7 +6,7 @@ import { place, spelled, visible } from "./format.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off
-const MORE = "…"; // stands in a report for the fields that it has no room for
+export const MORE = "…"; // stands in a report for the fields that it has no room for
 const ABSENT = Symbol("absent"); // the event has no such field
 const NO_EVENT = Symbol("no event");
 

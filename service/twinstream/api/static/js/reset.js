@@ -1,14 +1,14 @@
-// To begin a comparison anew: a button and a form, which are made only for those who may. Who may not has neither.
+// To reset a comparison: a button and a form, which are made only for those who may. Who may not has neither.
 
 import { comparisonPath, post } from "./api.js";
 import { el, setText, slot } from "./dom.js";
-import { count } from "./format.js";
+import { count, counted } from "./format.js";
 
 /** Offer it in `place`; `current()` is the comparison that is shown, `me` who is signed in. */
 export function offerReset(place, me, current, done) {
   if (me.role !== "operate") return;
   const dialog = dialogFor(me);
-  const button = el("button", { type: "button", class: "danger" }, "Begin anew …");
+  const button = el("button", { type: "button", class: "danger" }, "Reset …");
   button.addEventListener("click", () => ask(dialog, current()));
   slot(dialog, "cancel").addEventListener("click", () => dialog.close());
   slot(dialog, "form").addEventListener("submit", (event) => {
@@ -23,11 +23,11 @@ function ask(dialog, comparison) {
   const { divergences, matched, verdict } = comparison.status;
   dialog.comparison = comparison;
   slot(dialog, "form").reset();
-  setText(slot(dialog, "title"), `Begin ${comparison.name} anew?`);
+  setText(slot(dialog, "title"), `Reset ${comparison.name}?`);
   setText(
     slot(dialog, "what"),
-    `It is ${verdict}, with ${count(matched)} matched pairs and ${count(divergences.total)} divergences. All of ` +
-      "that is forgotten, for everybody; who did it, when and why is recorded. The topics are not touched.",
+    `It is ${verdict}: ${count(matched)} pairs matched, ${counted(divergences.total, "divergence")}. A reset forgets ` +
+      "all of it, for everybody. It records who did it, when and why. It does not touch the topics.",
   );
   setText(slot(dialog, "name"), comparison.name);
   tell(dialog, "");
@@ -38,7 +38,7 @@ async function begin(dialog, me, done) {
   const given = new FormData(slot(dialog, "form"));
   const { name } = dialog.comparison;
   if (given.get("confirmation").trim() !== name) {
-    tell(dialog, `Nothing has changed: to confirm, write the name of the comparison, ${name}.`);
+    tell(dialog, `Nothing has changed. Type ${name} to confirm.`);
     return slot(dialog, "form").elements.confirmation.focus();
   }
   const start = given.get("start");
@@ -79,9 +79,9 @@ function field(title, input, hint) {
 const input = (name, more = {}) => el("input", { name, required: true, autocomplete: "off", ...more });
 
 const STARTS = [
-  ["", "where its file says"],
+  ["", "as in the file"],
   ["now", "now: where both sides have been read to"],
-  ["earliest", "at the beginning of both topics"],
+  ["earliest", "the beginning of both topics"],
 ];
 
 function dialogFor(me) {
@@ -95,16 +95,16 @@ function dialogFor(me) {
       { "data-slot": "form" },
       el("h2", { id: "reset-title", "data-slot": "title" }),
       el("p", { "data-slot": "what" }),
-      field("Why", input("reason", { maxlength: 1000 }), "It is recorded and shown."),
+      field("Why", input("reason", { maxlength: 1000 }), "Recorded and shown."),
       !me.tokens && field("Who you are", input("by", { maxlength: 200 })),
-      field("Begin", el("select", { name: "start" }, ...starts)),
-      field(el("span", {}, "To confirm, write ", name), input("confirmation", { spellcheck: "false" })),
+      field("Start", el("select", { name: "start" }, ...starts)),
+      field(el("span", {}, "Type ", name, " to confirm"), input("confirmation", { spellcheck: "false" })),
       el("p", { "data-slot": "problem", role: "alert" }),
       el(
         "div",
         { class: "buttons" },
-        el("button", { type: "button", "data-slot": "cancel" }, "Leave it as it is"),
-        el("button", { type: "submit", class: "danger", "data-slot": "submit" }, "Begin anew"),
+        el("button", { type: "button", "data-slot": "cancel" }, "Cancel"),
+        el("button", { type: "submit", class: "danger", "data-slot": "submit" }, "Reset"),
       ),
     ),
   );

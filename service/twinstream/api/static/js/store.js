@@ -2,7 +2,6 @@
 // and only of what is shown. Nothing here touches the document.
 
 import { comparisonPath, get, parseExactly } from "./api.js";
-import { PAGE_SIZE } from "./listing.js";
 import { Comparison } from "./model.js";
 import { asQuery } from "./route.js";
 
@@ -99,6 +98,7 @@ export class Store {
     if (same && comparison.detailed) return id && this.fetchSingle();
     const jobs = [this.fetchListing(comparison, comparison.settled), this.fetchListing(comparison, comparison.open)];
     if (!comparison.detailed) jobs.push(this.fetchPast(comparison));
+    if (!comparison.detailed) comparison.ofGroups.clear(); // they are asked for again as they are shown
     comparison.detailed = true;
     jobs.push(id ? this.fetchSingle() : this.look());
     return Promise.all(jobs);
@@ -111,6 +111,11 @@ export class Store {
     comparison.takeHistory(history.items);
     comparison.takeTimeline(timeline.items);
     this.changed();
+  }
+
+  /** Of a group that somebody opens. */
+  fetchRows(comparison, listing) {
+    this.fetchListing(comparison, listing).catch(() => this.later());
   }
 
   fetchNewest(comparison) {
@@ -165,8 +170,8 @@ export class Store {
   more({ name }, which) {
     const comparison = this.comparisons.get(name);
     const listing = comparison[which];
-    listing.size = Math.min(MOST, listing.size + PAGE_SIZE);
-    this.fetchListing(comparison, listing).catch(() => this.later());
+    if (listing.showMore(MOST)) this.fetchListing(comparison, listing).catch(() => this.later());
+    this.changed();
   }
 
   /** A divergence that is in some list. */

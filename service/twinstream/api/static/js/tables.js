@@ -1,7 +1,7 @@
 // The accounts, the wait histogram, the partitions, what was not checked, and the particulars.
 
 import { el, fill, render, slot } from "./dom.js";
-import { NOTHING, bytes, clock, count, duration, place, secondsSince, span } from "./format.js";
+import { NOTHING, bytes, clock, count, counted, duration, place, secondsSince, span } from "./format.js";
 import { when } from "./times.js";
 
 const FATES = [
@@ -12,8 +12,8 @@ const FATES = [
   ["superseded", "replaced by a later row of its key"],
   ["undecodable", "not an event of this comparison"],
   ["explained", "different, covered by a known difference"],
-  ["divergent", "different"],
-  ["unmatched", "waiting for its partner"],
+  ["divergent", "part of a difference"],
+  ["unmatched", "no partner yet"],
 ];
 
 const ALWAYS = new Set(["matched", "divergent", "unmatched"]); // the others only when there are any
@@ -111,7 +111,7 @@ const front = (side, { at, held_back_by: why }) =>
     "li",
     {},
     el("span", { class: side }, side),
-    at ? ` has come to ${at}` : " has come nowhere yet",
+    at ? ` read up to ${at}` : " not read yet",
     why && `; ${why}`,
   );
 
@@ -157,7 +157,7 @@ const holeList = (holes, now) =>
   );
 
 const undecodableList = (records) => [
-  el("h3", {}, "Records that are no event of this comparison"),
+  el("h3", {}, "Undecodable records"),
   el(
     "ul",
     { class: "sentences" },
@@ -167,7 +167,7 @@ const undecodableList = (records) => [
   ),
 ];
 
-/** Each time that it was begun anew: when, by whom, why, and what that ended. */
+/** Each reset: when, by whom, why, and what it ended. */
 export function showResets(root, { status }) {
   root.hidden = !status.resets.length;
   render(slot(root, "list"), status.resets, () =>
@@ -177,7 +177,7 @@ export function showResets(root, { status }) {
         {},
         when(at),
         ` by ${by}: ${reason} `,
-        el("small", {}, `It was ${before.verdict} with ${count(before.matched)} pairs and ${count(before.divergences)} divergences.`),
+        el("small", {}, `It was ${before.verdict}: ${count(before.matched)} pairs matched, ${counted(before.divergences, "divergence")}.`),
       ),
     ),
   );
@@ -197,7 +197,7 @@ export function showParticulars(root, { status, gate }, now) {
     : "none yet";
   const facts = {
     Order: status.order,
-    "Spec digest": status.spec_digest,
+    "Digest of the file": status.spec_digest,
     "Matcher runs since": published ? runsSince(status, now) : NOTHING,
     "Last checkpoint": saved,
     "Last status": published ? clock(status.updated_at, now) : "none yet",

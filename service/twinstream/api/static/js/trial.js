@@ -13,7 +13,7 @@ export function showTrial(root, { name, status, trial }) {
 
 const link = (name) => el("a", { href: href({ name }) }, name);
 const of = (name) =>
-  el("p", {}, "These are changed rules, tried beside ", link(name), ". They have no gate, and no alert looks at them.");
+  el("p", {}, "Changed rules, tried beside ", link(name), ". They have no gate and no alert.");
 
 function contrast(name, trial) {
   const { hidden, alone, changes } = trial;

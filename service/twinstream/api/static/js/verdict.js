@@ -1,8 +1,8 @@
 // The verdict, the gate, the health: the part that is read first, so it must never overstate.
 
-import { withCode } from "./deciding.js";
-import { render, setAttribute, setText, slot } from "./dom.js";
-import { clock, duration, secondsSince } from "./format.js";
+import { el, render, setAttribute, setText, slot } from "./dom.js";
+import { clock, duration, secondsSince, visible } from "./format.js";
+import { withCode } from "./sentence.js";
 
 const GLYPHS = { EQUIVALENT: "✓", DIVERGED: "≠", PENDING: "…", INCONCLUSIVE: "?", "NOT LIVE": "‖" };
 
@@ -21,12 +21,12 @@ export function showVerdict(root, comparison, now, lostSince) {
   const { word, state, why } = standing(comparison, lostSince);
   setAttribute(root, "data-state", state);
   setText(slot(root, "name"), status.name);
-  const beside = status.trial_of ? `trial of ${status.trial_of}: ` : "";
-  setText(slot(root, "pair"), `${beside}${side(status.candidate)} against ${side(status.reference)}`);
+  render(slot(root, "pair"), [status.trial_of, status.reference, status.candidate], () => pair(status));
   setText(slot(root, "glyph"), glyph(word));
   setText(slot(root, "word"), word);
   setText(slot(root, "since"), since(status, why, now, lostSince));
-  setText(slot(root, "reason"), why ? `Then: ${status.reason}` : status.reason);
+  const reason = why ? `Then: ${status.reason}` : status.reason;
+  render(slot(root, "reason"), reason, () => withCode(visible(reason)));
   showGate(root, status, gate, lostSince);
   showHealth(root, status, gate, lostSince);
   const what = advice(status, gate, lostSince);
@@ -37,21 +37,30 @@ export function showVerdict(root, comparison, now, lostSince) {
 /** What to do where something is decided, with commands between backquotes; what an undecided gate needs, the
  * service says. */
 function advice(status, gate, lostSince) {
-  if (lostSince) return "See whether the service runs and can be reached. The page reconnects by itself.";
+  if (lostSince) return "Check that the service runs and can be reached. The page reconnects by itself.";
   if (gate.answer === "fail") {
-    const what = status.verdict === "DIVERGED" ? "the records of a divergence" : "the violated check";
-    return `Hold the candidate back, and look at ${what} below.`;
+    const what = status.verdict === "DIVERGED" ? "Open a divergence below." : "See the violated check below.";
+    return `Do not promote the candidate. ${what}`;
   }
-  if (gate.answer === "pass") return "To see that its alarm works, hold a drill: `twinstream drill FILE --kind drop`.";
+  if (gate.answer === "pass") return "Test the alarm: `twinstream drill FILE --kind drop`";
   return null;
 }
 
-const side = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
+/** Which topics are compared, each with the version that its owner gave it. */
+const pair = ({ trial_of: tried, reference, candidate }) => [
+  tried && `trial of ${tried}: `,
+  side("reference", reference),
+  " · ",
+  side("candidate", candidate),
+];
+
+const side = (name, { topic, version }) =>
+  el("span", { class: name }, el("b", {}, name), ` ${topic}${version ? ` (${version})` : ""}`);
 
 function since(status, why, now, lostSince) {
   if (why) {
     const at = why === "connection" ? lostSince : Date.parse(status.updated_at);
-    return `The last verdict, ${status.verdict}, is from ${clock(at, now)} and no longer counts.`;
+    return `Last known: ${status.verdict} (${clock(at, now)}). It no longer counts.`;
   }
   return `since ${clock(status.since, now)}, for ${duration(secondsSince(status.since, now))}`;
 }

@@ -1,0 +1,172 @@
+// What differs, summed up: the largest group first, each with its sentence, its likely cause, its shares, and its rows
+// on demand. The sentences are the service's own.
+
+import { el, keyed, render, setText, slot } from "./dom.js";
+import { count, counted, visible } from "./format.js";
+import { MORE } from "./record.js";
+import { href } from "./route.js";
+import { showRows } from "./rows.js";
+import { withCode } from "./sentence.js";
+
+const AT_ONCE = 4; // groups that are shown without being asked for
+const NEWEST = 5; // rows inside a group
+const SHARES = 4; // partitions that are named; the others are counted
+const ID_LENGTH = 8; // characters of an id, as the command line takes it
+
+/** `ask.rows(group)`: somebody wants the newest rows of a group. */
+export function showGroups(root, comparison, context) {
+  const { groups = [], closed_divergences, divergences } = comparison.status; // None of an older matcher.
+  root.hidden = !groups.length;
+  if (root.hidden) return;
+  const whole = { ...context, comparison, total: closed_divergences.total };
+  setText(slot(root, "grouped"), grouped(groups, divergences.total - closed_divergences.total));
+  showList(slot(root, "groups"), groups.slice(0, AT_ONCE), whole);
+  const smaller = groups.slice(AT_ONCE);
+  slot(root, "smaller").hidden = !smaller.length;
+  setText(slot(root, "smaller-title"), `${counted(smaller.length, "smaller group")}`);
+  showList(slot(root, "smaller-groups"), smaller, whole);
+}
+
+/** What the groups sum up, and what is in none yet. */
+function grouped(groups, provisional) {
+  const total = groups.reduce((sum, group) => sum + group.count, 0);
+  const open = provisional > 0 ? `; ${count(provisional)} provisional ones are in no group yet` : "";
+  return `${counted(total, "final divergence")} in ${counted(groups.length, "group")}${open}`;
+}
+
+const showList = (list, groups, context) =>
+  keyed(
+    list,
+    groups,
+    (group) => `${context.comparison.name} ${idOf(group)}`,
+    () => make(),
+    (item, group) => show(item, group, context),
+  );
+
+/** What tells a group from the others of its comparison. */
+export const idOf = ({ id, kind, fields, more_fields: more }) => id || JSON.stringify([kind, fields, more]);
+
+/** The parts of a group that stay while it is shown; what is open in it stays open. */
+function make() {
+  return el(
+    "li",
+    { class: "group" },
+    el("p", { class: "share", "data-slot": "share" }),
+    el("h3", { "data-slot": "sentence" }),
+    el("p", { class: "cause", "data-slot": "cause" }),
+    el("p", { class: "links", "data-slot": "links" }),
+    el(
+      "details",
+      { "data-slot": "newest" },
+      el("summary", {}, "Shares and newest rows"),
+      el("dl", { class: "facts", "data-slot": "facts" }),
+      el("p", { class: "quiet", "data-slot": "newest-none" }),
+      el("ol", { class: "rows", "data-slot": "rows" }),
+    ),
+  );
+}
+
+function show(item, group, context) {
+  const { comparison, total, route } = context;
+  const text = visible(group.text || `${count(group.count)} ${group.kind}`);
+  render(slot(item, "sentence"), text, () => sentence(text));
+  slot(item, "cause").hidden = !group.cause;
+  render(slot(item, "cause"), group.cause, (cause) => [el("b", {}, "Likely cause"), " ", ...withCode(visible(cause ?? ""))]);
+  render(slot(item, "share"), [group.count, total], () => share(group.count, total));
+  render(slot(item, "facts"), factsOf(group), (facts) =>
+    facts.map(([name, fact]) => el("div", {}, el("dt", {}, name), el("dd", {}, fact))),
+  );
+  render(slot(item, "links"), [route, group.kind, group.fields, group.examples], () => links(group, route));
+  showNewest(item, group, comparison, context);
+}
+
+/** The first part says what differs; the rest where, when and how. */
+function sentence(text) {
+  const at = text.indexOf("; ");
+  return at < 0 ? withCode(text) : [el("b", {}, ...withCode(text.slice(0, at))), ...withCode(text.slice(at))];
+}
+
+function share(part, total) {
+  const whole = Math.max(part, total);
+  return [
+    el("meter", { value: part / whole, max: 1, "aria-hidden": "true" }),
+    el("span", {}, percent(part, whole), el("span", { class: "hidden" }, " of all final divergences")),
+  ];
+}
+
+/** A share in whole per cent; neither a part is all, nor something nothing. */
+function percent(part, whole) {
+  const exact = (100 * part) / whole;
+  if (part > 0 && exact < 1) return "< 1 %";
+  return `${part < whole ? Math.min(99, Math.round(exact)) : 100} %`;
+}
+
+/** What the sentence leaves out: shares of partitions, keys and kinds, and patterns with their exact counts. */
+function factsOf(group) {
+  const kinds = Object.entries(group.kinds ?? {});
+  return [
+    ["Partitions", partitions(group)],
+    ["Most frequent keys", group.keys > 1 && listed(group.top_keys.map(({ key, count: times }) => [key, times]))],
+    ["Kinds of event", kinds.length > 1 && listed(kinds)],
+    ["Values", group.fields?.length > 1 && group.patterns.map((one) => pattern(one, group)).join(" · ")],
+  ].filter(([, fact]) => fact);
+}
+
+const listed = (counts) => counts.map(([name, times]) => `${visible(name)} ${count(times)}`).join(" · ");
+
+function partitions({ partitions: found = [], more_partitions: more, count: all, side }) {
+  if (!found.length) return "";
+  const largest = found.toSorted((one, other) => other.count - one.count).slice(0, SHARES);
+  const named = largest.map(
+    ({ partition, count: part, first, last }) =>
+      `${partition}: ${percent(part, all)}, offsets ${count(first)}–${count(last)}`,
+  );
+  const left = found.length - largest.length + (more ? 1 : 0);
+  return `${named.join(" · ")}${left ? ` · ${more ? "more" : count(left)} others` : ""} (${side})`;
+}
+
+const pattern = ({ field, text, count: times }, { count: all }) =>
+  `${visible(field)}: ${visible(text)}${times < all ? ` in ${count(times)}` : ""}`;
+
+function links({ kind, fields, examples }, { name, filters }) {
+  if (kind === "others") return [];
+  const { from, to } = filters;
+  const asked = { kind, field: fields ?? [], ...(from && { from }), ...(to && { to }) };
+  const list = el("a", { href: href({ name, filters: clean(asked) }), onclick: toTheList }, "Show its rows");
+  const items = examples.map((id) =>
+    el(
+      "a",
+      { class: "id", href: href({ name, id, filters: clean(asked) }) },
+      el("span", { class: "hidden" }, "Example "),
+      id.slice(0, ID_LENGTH),
+    ),
+  );
+  return [list, items.length && el("span", { class: "quiet" }, "Examples:"), ...items];
+}
+
+const clean = ({ field, ...others }) => ({ ...others, ...(field.length && { field: field.filter(Boolean) }) });
+
+function toTheList() {
+  const title = document.getElementById("divergences-title");
+  title.scrollIntoView();
+  title.focus({ preventScroll: true });
+}
+
+// -- its rows -----------------------------------------------------------------------------------------------
+
+function showNewest(item, group, comparison, context) {
+  const fold = slot(item, "newest");
+  fold.hidden = group.kind === "others";
+  fold.ontoggle = () => context.ask.again();
+  if (!fold.open) return;
+  const listing = comparison.rowsOf(group);
+  if (!listing.asked) context.ask.rows(comparison, listing);
+  const rows = listing.items.filter((report) => isOf(report, group)).slice(0, NEWEST);
+  const none = "No record of this group is among the newest 1,000, which are kept. Its count is exact.";
+  setText(slot(item, "newest-none"), rows.length ? "" : listing.loaded ? none : "Fetching …");
+  showRows(slot(item, "rows"), rows, context);
+}
+
+/** Whether a divergence is of a group, and not of one that differs in more fields. */
+const isOf = (report, { kind, fields, more_fields: more }) =>
+  report.kind === kind && (MORE in report.fields || Object.keys(report.fields).length === (fields ?? []).length + more);
