@@ -12,7 +12,7 @@ from tests.support.server import Served
 from tests.support.statuses import NAME, counts, coverage, diverged, divergence, later
 from tests.support.webpage import row, verdict
 from twinstream.status.common import Sides
-from twinstream.status.groups import Group, KeyShare, PartitionShare, Pattern
+from twinstream.status.groups import Group, KeyShare, Member, PartitionShare, Pattern
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -69,6 +69,7 @@ def test_the_shares_of_partitions_keys_kinds_and_values_stand_in_its_fold(
     shares: Any = {
         "fields": ["price", "fee"],
         "partitions": partitions,
+        "common": [Member(field="carrier", value="UA")],
         "keys": 2,
         "top_keys": [KeyShare(key="<b>taxi</b> 7", count=60), KeyShare(key="taxi 8", count=40)],
         "kinds": {"ride": 90, "end_of_day": 10},
@@ -79,6 +80,7 @@ def test_the_shares_of_partitions_keys_kinds_and_values_stand_in_its_fold(
     facts = groups(page).locator(".facts dd")
     expect(facts).to_have_text(
         [
+            "carrier UA",
             "3: 75 %, offsets 50–900 · 0: 25 %, offsets 100–2,000 (reference)",
             "<b>taxi</b> 7 60 · taxi 8 40",
             "ride 90 · end_of_day 10",

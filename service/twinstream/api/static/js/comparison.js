@@ -8,6 +8,7 @@ import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
 import { setAttribute, slot } from "./dom.js";
 import { showFigures } from "./figures.js";
+import { showFound } from "./found.js";
 import { showGroups } from "./groups.js";
 import { showKnown } from "./known.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
@@ -25,6 +26,7 @@ export function showComparison(root, comparison, { route, now, lostSince, ask })
   showDeciding(part("deciding"), comparison, lostSince);
   showChecks(part("checks"), comparison);
   showGroups(part("groups"), comparison, { now, route, ask });
+  showFound(part("found"), comparison, { now, route });
   showDivergences(part("divergences"), comparison, { now, route });
   showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
   showTimeline(part("timeline"), comparison, now);

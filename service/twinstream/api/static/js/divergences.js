@@ -16,8 +16,8 @@ const SAYING = {
   kind: (value) => `kind ${value}`,
   scope: (value) => value.replace("=", " = "),
   field: (value) => `${value} differs`,
-  from: (value) => `since ${value}`,
-  to: (value) => `before ${value}`,
+  from: (value, now) => `from ${time(value, now)}`,
+  to: (value, now) => `before ${time(value, now)}`,
   late: (value) => (value === "true" ? "late" : "not late"),
   tainted: (value) => (value === "true" ? "tainted" : "not tainted"),
   explained: (value) => (value === "true" ? "explained, by examples" : "not explained"),
@@ -28,7 +28,7 @@ export function showDivergences(root, comparison, { now, route }) {
   const { divergences, closed_divergences } = comparison.status;
   setText(slot(root, "count"), counts(divergences.total, closed_divergences.total));
   showKinds(slot(root, "kinds"), comparison, route);
-  showFilters(slot(root, "chosen"), route);
+  showFilters(slot(root, "chosen"), route, now);
   showMore(root, route);
   showListing(root, "settled", comparison.settled, { now, route });
   showListing(root, "open", comparison.open, { now, route });
@@ -66,7 +66,7 @@ function showKinds(root, { status }, route) {
 }
 
 /** Each filter that holds, as a link that takes it away. */
-function showFilters(root, route) {
+function showFilters(root, route, now) {
   const chosen = pairs(route.filters).filter(([name]) => name !== "kind");
   render(root, { chosen, filters: route.filters, name: route.name }, () => [
     ...chosen.map(([name, value]) =>
@@ -74,13 +74,16 @@ function showFilters(root, route) {
         "a",
         { class: "chip taken", href: to(route, without(route.filters, name, value)) },
         el("span", { class: "hidden" }, "Remove the filter "),
-        `${SAYING[name]?.(value) ?? `${name} ${value}`} `,
+        `${SAYING[name]?.(value, now) ?? `${name} ${value}`} `,
         el("span", { "aria-hidden": "true" }, "×"),
       ),
     ),
     chosen.length > 1 && el("a", { href: to(route, {}) }, "Clear all"),
   ]);
 }
+
+/** A time of the address; what is none is shown as it stands there. */
+const time = (text, now) => (Number.isNaN(Date.parse(text)) ? text : clock(text, now));
 
 /** What else can be asked for: links for the marks, and a form for the rest, which `main` listens to. */
 function showMore(root, route) {

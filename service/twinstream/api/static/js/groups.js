@@ -105,6 +105,7 @@ function percent(part, whole) {
 function factsOf(group) {
   const kinds = Object.entries(group.kinds ?? {});
   return [
+    ["In all of them", group.common?.map(({ field, value }) => `${visible(field)} ${visible(value)}`).join(" · ")],
     ["Partitions", partitions(group)],
     ["Most frequent keys", group.keys > 1 && listed(group.top_keys.map(({ key, count: times }) => [key, times]))],
     ["Kinds of event", kinds.length > 1 && listed(kinds)],

@@ -7,6 +7,7 @@ import { asked } from "./divergences.js";
 import { el, setAttribute, setText, slot } from "./dom.js";
 import { follow } from "./feed.js";
 import { clock } from "./format.js";
+import { chooseTimes } from "./found.js";
 import { listen } from "./keyboard.js";
 import { orders, showOverview } from "./overview.js";
 import { Painter } from "./painter.js";
@@ -136,6 +137,8 @@ for (const name of ["settled", "open"]) {
   slot(root, `${name}-newer`).addEventListener("click", () => store.again(route, name));
   slot(root, `${name}-older`).addEventListener("click", () => store.more(route, name));
 }
+
+chooseTimes($("found"));
 
 slot($("divergences"), "form").addEventListener("submit", (event) => {
   event.preventDefault();
