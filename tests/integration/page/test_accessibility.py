@@ -25,6 +25,9 @@ WIDTHS = {320: None, 390: "phone", 820: None, 1280: "desk", 1600: None}
 THEMES: list[Literal["light", "dark"]] = ["light", "dark"]
 
 
+OPEN = "folds => folds.forEach((fold) => (fold.open = true))"
+
+
 @pytest.fixture
 def seen(browser: Browser, service: Served) -> Iterator[Watched]:
     """The page with all that it can show."""
@@ -70,7 +73,7 @@ def test_overview_comparisons_divergences_and_the_form_that_begins_anew_are_for_
     for name in (NAME, "b-pending", "c-unsure"):
         page.goto(at(service, name))
         expect(page.locator("#comparison")).to_be_visible()
-        page.locator("details").evaluate_all("folds => folds.forEach((fold) => (fold.open = true))")
+        page.locator("section:not(#declared) details").evaluate_all(OPEN)
         expect(page.locator("#waits canvas")).to_be_visible()
         sound(seen, name)
     for identifier in ("c", "r", "p"):

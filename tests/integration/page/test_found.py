@@ -34,6 +34,7 @@ def published(service: Served, page: Page) -> None:
         service.publish(divergence(f"bin-{place}", first_seen=seen))
     publish(service, *FOUND)
     expect(page.locator(".row")).to_have_count(3)
+    expect(columns(page).locator("span")).to_have_count(len(FOUND))
 
 
 def publish(service: Served, *each: int, second: float = 1) -> None:

@@ -26,7 +26,7 @@ def group(kind: Any = "changed", count: int = 7868, **more: Any) -> Group:
         "side": "reference",
         "text": f"{count:,} {kind}; 39 of 100 keys; value + 1 in 100 %.",
     }
-    return Group(kind=kind, count=count, **{**values, **more})
+    return Group(id=f"{kind}-{more.get('fields')}", kind=kind, count=count, **{**values, **more})
 
 
 def publish(service: Served, *groups: Group, second: float = 1, **more: Any) -> None:
@@ -127,7 +127,9 @@ def test_a_group_of_which_no_record_is_kept_says_so(service: Served, page: Page)
 
 
 def test_smaller_groups_and_those_without_a_group_are_behind_a_click(service: Served, page: Page) -> None:
-    others = Group(kind="others", count=7, text="7 others: more kinds of difference than are grouped.")
+    others = Group(
+        id="others", kind="others", count=7, text="7 others: more kinds of difference than are grouped."
+    )
     publish(service, *[group(count=100 - number, fields=[f"f{number}"]) for number in range(6)], others)
     expect(groups(page).last).to_be_hidden()
     page.get_by_text("3 smaller groups").click()

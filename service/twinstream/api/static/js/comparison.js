@@ -4,6 +4,7 @@ import { comparisonPath } from "./api.js";
 import { chartsIn } from "./charts.js";
 import { showChecks } from "./checks.js";
 import { showCoverage } from "./coverage.js";
+import { showDeclared } from "./declared.js";
 import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
 import { setAttribute, slot } from "./dom.js";
@@ -19,20 +20,21 @@ import { showWaiting } from "./waiting.js";
 
 let charts = null; // made when they are first seen: before that they have no size
 
-export function showComparison(root, comparison, { route, now, lostSince, ask }) {
+export function showComparison(root, comparison, context) {
+  const { now, lostSince } = context;
   const part = (name) => root.querySelector(`#${name}`);
   arrange(root, comparison);
   showVerdict(part("verdict"), comparison, now, lostSince);
   showDeciding(part("deciding"), comparison, lostSince);
   showChecks(part("checks"), comparison);
-  showGroups(part("groups"), comparison, { now, route, ask });
-  showFound(part("found"), comparison, { now, route });
-  showDivergences(part("divergences"), comparison, { now, route });
+  showGroups(part("groups"), comparison, context);
+  showFound(part("found"), comparison, context);
+  showDivergences(part("divergences"), comparison, context);
   showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
   showTimeline(part("timeline"), comparison, now);
   charts ??= chartsIn(root);
   charts.forEach((chart) => chart.show(comparison));
-  showWaiting(part("waiting"), comparison);
+  showWaiting(part("waiting"), comparison, context);
   showUnchecked(part("unchecked"), comparison, now);
   showKnown(part("known"), comparison);
   showTrial(part("trial"), comparison);
@@ -41,6 +43,7 @@ export function showComparison(root, comparison, { route, now, lostSince, ask })
   showLatency(part("latency"), comparison);
   showCoverage(part("coverage"), comparison);
   showProgress(part("progress"), comparison);
+  showDeclared(part("declared"), comparison, context);
   showParticulars(part("particulars"), comparison, now);
   setAttribute(slot(root, "json"), "href", comparisonPath(comparison.name));
   setAttribute(slot(root, "export"), "href", comparisonPath(comparison.name, "/divergences.ndjson"));

@@ -1,8 +1,10 @@
 // One divergence: what it is in words and as a picture, both records side by side, the events that prove it, and
 // how to read them oneself.
 
+import { copyable } from "./copy.js";
 import { el, fill, render, setAttribute, slot } from "./dom.js";
-import { clock, place, visible } from "./format.js";
+import { clock, visible } from "./format.js";
+import { commandsFor, recordPlace } from "./kafka.js";
 import { picture } from "./picture.js";
 import { json, recordTable } from "./record.js";
 import { href } from "./route.js";
@@ -11,7 +13,7 @@ import { withCode } from "./sentence.js";
 import { MEANING, scopeText, title } from "./words.js";
 
 /** `found`: the report; null while it is fetched, or once it no longer stands, which `gone` says. */
-export function showDivergence(root, { comparison, report, gone, route, now }) {
+export function showDivergence(root, { comparison, report, gone, route, now, service }) {
   slot(root, "gone").hidden = !gone;
   slot(root, "body").hidden = !report;
   fill(root, { kind: report ? title(report) : "Divergence", gone: gone ?? "" });
@@ -27,10 +29,11 @@ export function showDivergence(root, { comparison, report, gone, route, now }) {
   render(slot(root, "text"), report.text, (text) => withCode(visible(text)));
   render(slot(root, "flags"), report, () => [flags(report)]);
   render(slot(root, "picture"), report, () => [picture(report)]);
-  render(slot(root, "records"), report, () => [recordTable(report)]);
+  const shown = { report, service };
+  render(slot(root, "records"), shown, () => [recordTable(report, service)]);
   slot(root, "witness").hidden = !report.witness.length;
-  render(slot(root, "witness"), report, () => witness(report));
-  render(slot(root, "commands"), report, () => [commands(report)]);
+  render(slot(root, "witness"), shown, () => witness(report, service));
+  render(slot(root, "commands"), shown, () => commandsFor(report, service).map((text) => copyable(text, "the command")));
 }
 
 function showNeighbours(root, comparison, { name, id, filters }) {
@@ -47,7 +50,7 @@ function showNeighbours(root, comparison, { name, id, filters }) {
   );
 }
 
-function witness(report) {
+function witness(report, service) {
   if (!report.witness.length) return [];
   const one = report.witness.length === 1;
   const items = report.witness.map(({ side, position, value }) =>
@@ -56,7 +59,7 @@ function witness(report) {
       {},
       el("span", { class: side }, side),
       " ",
-      el("span", { class: "place" }, place(position)),
+      recordPlace(position, service),
       el("code", {}, json(value)),
     ),
   );
@@ -64,16 +67,4 @@ function witness(report) {
     el("h2", {}, one ? "The event that proves it" : `The ${report.witness.length} events that prove it`),
     el("ol", { class: "witness" }, ...items),
   ];
-}
-
-/** Commands that show the same elsewhere; they are only text, to be copied. */
-function commands(report) {
-  const reading = Object.values(report.positions)
-    .filter(Boolean)
-    .map(
-      ({ topic, partition, offset }) =>
-        `kafka-console-consumer.sh --bootstrap-server … --topic ${topic} --partition ${partition} ` +
-        `--offset ${offset} --max-messages 1`,
-    );
-  return el("pre", { tabindex: "0" }, [`twinstream explain ${report.id}`, ...reading].join("\n"));
 }

@@ -24,14 +24,15 @@ const SAYING = {
 };
 
 /** `on.newer(listing)`, `on.older(listing)`: somebody asks for more. */
-export function showDivergences(root, comparison, { now, route }) {
+export function showDivergences(root, comparison, context) {
+  const { now, route } = context;
   const { divergences, closed_divergences } = comparison.status;
   setText(slot(root, "count"), counts(divergences.total, closed_divergences.total));
   showKinds(slot(root, "kinds"), comparison, route);
   showFilters(slot(root, "chosen"), route, now);
   showMore(root, route);
-  showListing(root, "settled", comparison.settled, { now, route });
-  showListing(root, "open", comparison.open, { now, route });
+  showListing(root, "settled", comparison.settled, context);
+  showListing(root, "open", comparison.open, context);
   showOpenPart(slot(root, "open-part"), comparison);
   const none = emptyText(comparison, divergences.total, route);
   render(slot(root, "none"), [none, route.name], () => [none, none === NO_MATCH && " ", none === NO_MATCH && el("a", { href: to(route, {}) }, "Clear")]);

@@ -2,6 +2,7 @@
 // on demand. The sentences are the service's own.
 
 import { el, keyed, render, setText, slot } from "./dom.js";
+import { draftsFold, showDrafts } from "./drafts.js";
 import { count, counted, visible } from "./format.js";
 import { MORE } from "./record.js";
 import { href } from "./route.js";
@@ -13,7 +14,7 @@ const NEWEST = 5; // rows inside a group
 const SHARES = 4; // partitions that are named; the others are counted
 const ID_LENGTH = 8; // characters of an id, as the command line takes it
 
-/** `ask.rows(group)`: somebody wants the newest rows of a group. */
+/** `ask.rows(comparison, listing)`: somebody wants the newest rows of a group; see also `showDrafts`. */
 export function showGroups(root, comparison, context) {
   const { groups = [], closed_divergences, divergences } = comparison.status; // None of an older matcher.
   root.hidden = !groups.length;
@@ -38,13 +39,10 @@ const showList = (list, groups, context) =>
   keyed(
     list,
     groups,
-    (group) => `${context.comparison.name} ${idOf(group)}`,
+    (group) => `${context.comparison.name} ${group.id}`,
     () => make(),
     (item, group) => show(item, group, context),
   );
-
-/** What tells a group from the others of its comparison. */
-export const idOf = ({ id, kind, fields, more_fields: more }) => id || JSON.stringify([kind, fields, more]);
 
 /** The parts of a group that stay while it is shown; what is open in it stays open. */
 function make() {
@@ -54,14 +52,19 @@ function make() {
     el("p", { class: "share", "data-slot": "share" }),
     el("h3", { "data-slot": "sentence" }),
     el("p", { class: "cause", "data-slot": "cause" }),
-    el("p", { class: "links", "data-slot": "links" }),
     el(
-      "details",
-      { "data-slot": "newest" },
-      el("summary", {}, "Shares and newest rows"),
-      el("dl", { class: "facts", "data-slot": "facts" }),
-      el("p", { class: "quiet", "data-slot": "newest-none" }),
-      el("ol", { class: "rows", "data-slot": "rows" }),
+      "div",
+      { class: "actions" },
+      el("p", { class: "links", "data-slot": "links" }),
+      el(
+        "details",
+        { "data-slot": "newest" },
+        el("summary", {}, "Shares and newest rows"),
+        el("dl", { class: "facts", "data-slot": "facts" }),
+        el("p", { class: "quiet", "data-slot": "newest-none" }),
+        el("ol", { class: "rows", "data-slot": "rows" }),
+      ),
+      draftsFold(),
     ),
   );
 }
@@ -78,6 +81,7 @@ function show(item, group, context) {
   );
   render(slot(item, "links"), [route, group.kind, group.fields, group.examples], () => links(group, route));
   showNewest(item, group, comparison, context);
+  showDrafts(slot(item, "drafts"), group, comparison, context.ask);
 }
 
 /** The first part says what differs; the rest where, when and how. */

@@ -28,6 +28,8 @@ const painter = new Painter(show);
 const store = new Store(() => painter.soon());
 const ask = {
   rows: (comparison, listing) => store.fetchRows(comparison, listing),
+  drafts: (comparison, id) => store.fetchDrafts(comparison, id),
+  file: (comparison) => store.fetchFile(comparison),
   again: () => painter.now(),
 };
 const scrolled = new Map(); // where a person was on each part of the page
@@ -81,7 +83,7 @@ function view() {
 // -- what it shows ------------------------------------------------------------------------------------------
 
 function show() {
-  const context = { route, now: serviceNow(), lostSince, ask };
+  const context = { route, now: serviceNow(), lostSince, ask, service: store.service };
   const comparison = route.name ? store.comparisons.get(route.name) : null;
   const known = Boolean(comparison?.known);
   showConnection(context.now);

@@ -31,6 +31,8 @@ export class Comparison {
     this.newest = new Listing({}, { provisional: false, size: NEWEST });
     this.list({});
     this.ofGroups = new Map(); // the newest divergences of each group that somebody has opened
+    this.drafts = new Map(); // of each group that somebody has opened: { found } or { problem }
+    this.file = null; // the comparison file: { digest, found } or { digest, problem }
     this.detailed = false; // whether history and lists have been asked for
   }
 
@@ -46,12 +48,11 @@ export class Comparison {
   }
 
   /** The newest divergences of a group, and of those that differ in more fields. */
-  rowsOf({ kind, fields, more_fields: more }) {
-    const key = JSON.stringify([kind, fields, more]);
+  rowsOf({ id, kind, fields }) {
     const field = fields?.filter(Boolean) ?? [];
-    if (!this.ofGroups.has(key))
-      this.ofGroups.set(key, new Listing({ kind, ...(field.length && { field }) }, { provisional: false }));
-    return this.ofGroups.get(key);
+    if (!this.ofGroups.has(id))
+      this.ofGroups.set(id, new Listing({ kind, ...(field.length && { field }) }, { provisional: false }));
+    return this.ofGroups.get(id);
   }
 
   /** Whether there is enough to show it. */

@@ -6,7 +6,7 @@
 
 import { el } from "./dom.js";
 import { visible } from "./format.js";
-import { json } from "./record.js";
+import { json, masked } from "./record.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHOWN = 5; // members of an event that are shown in the picture
@@ -89,8 +89,9 @@ function telling(report, { reference, candidate }) {
   const differ = names.filter((name) => new Set(values.map((value) => json(value[name] ?? null))).size > 1);
   const changed = membersOf(Object.keys(report.fields));
   const allowed = new Set(reference.flatMap((cell) => (cell?.partner ? allowedIn(cell, changed) : [])));
-  const compared = [...Object.keys(report.scope), ...differ, ...names].filter((name) => !allowed.has(name));
-  return [...new Set([...changed.slice(0, 1), ...membersOf(report.identity), ...changed, ...compared, ...names])]
+  const told = (name) => values.some((value) => name in value && !masked(value[name]));
+  const compared = [...Object.keys(report.scope), ...differ, ...names.filter(told)].filter((name) => !allowed.has(name));
+  return [...new Set([...changed.slice(0, 1), ...membersOf(report.identity), ...changed, ...compared, ...names.filter(told)])]
     .filter((name) => names.includes(name))
     .slice(0, SHOWN)
     .sort((one, other) => names.indexOf(one) - names.indexOf(other));
@@ -139,7 +140,7 @@ const members = (value, fields) => [
   ...fields
     .filter((name) => name in value)
     .map((name) => el("span", {}, el("i", {}, `${visible(name)} `), json(value[name]))),
-  Object.keys(value).length > fields.length && el("span", {}, "…"),
+  Object.keys(value).some((name) => !fields.includes(name) && !masked(value[name])) && el("span", {}, "…"),
 ];
 
 // -- the lines ----------------------------------------------------------------------------------------------

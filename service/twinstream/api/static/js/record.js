@@ -2,7 +2,8 @@
 
 import { WrittenNumber } from "./api.js";
 import { el } from "./dom.js";
-import { place, spelled, visible } from "./format.js";
+import { counted, spelled, visible } from "./format.js";
+import { recordPlace } from "./kafka.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off
@@ -24,8 +25,10 @@ export function json(value) {
 }
 
 /** The table of both records of a divergence: what differs, and the rest, folded where that is much. */
-export function recordTable(report) {
-  const rows = lines(report);
+export function recordTable(report, service) {
+  const all = lines(report);
+  const rows = all.filter((row) => row.differs || !untold(row));
+  const hidden = all.length - rows.length;
   const differing = rows.filter((row) => row.differs);
   const others = rows.filter((row) => !row.differs);
   const fold = differing.length > 0 && others.length > MANY_EQUAL;
@@ -43,8 +46,8 @@ export function recordTable(report) {
           "tr",
           {},
           el("th", { scope: "col" }, "Field"),
-          head(report, "reference"),
-          head(report, "candidate"),
+          head(report, "reference", service),
+          head(report, "candidate", service),
         ),
       ),
       el("tbody", {}, ...(fold ? differing : rows).map(tableRow)),
@@ -55,6 +58,12 @@ export function recordTable(report) {
         {},
         el("summary", {}, foldedText(others)),
         el("table", { class: "record" }, el("tbody", {}, ...others.map(tableRow))),
+      ),
+    hidden > 0 &&
+      el(
+        "p",
+        { class: "quiet left-out" },
+        `${counted(hidden, "hidden field")} left out: \`show\` of the comparison file does not name ${hidden === 1 ? "it" : "them"}.`,
       ),
   );
 }
@@ -68,7 +77,7 @@ function foldedText(rows) {
   return [same, differ].filter(Boolean).join(", ");
 }
 
-function head(report, side) {
+function head(report, side, service) {
   const position = report.positions[side];
   const title = side === "reference" ? "Reference" : "Candidate";
   return el(
@@ -76,7 +85,7 @@ function head(report, side) {
     { scope: "col", class: side },
     title,
     " ",
-    el("span", { class: "place" }, position ? place(position) : "no such event"),
+    position ? recordPlace(position, service) : el("span", { class: "place" }, "no such event"),
   );
 }
 
@@ -139,8 +148,13 @@ function lines(report) {
   });
 }
 
+/** Whether a row would only say that there is a value that is not shown. */
+const untold = ({ reference, candidate }) =>
+  [reference, candidate].some(masked) &&
+  [reference, candidate].every((value) => typeof value === "symbol" || masked(value));
+
 /** Whether a value only says what is not shown; two that differ may look the same then. */
-const masked = (value) => typeof value === "string" && value.startsWith("‹") && value.endsWith("›");
+export const masked = (value) => typeof value === "string" && value.startsWith("‹") && value.endsWith("›");
 const valueAt = (record, path) => (!record ? NO_EVENT : record.has(path) ? record.get(path) : ABSENT);
 const within = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
 const covers = (paths, name) => paths.some((path) => within(path, name) || within(name, path));

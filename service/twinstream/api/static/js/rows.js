@@ -2,14 +2,15 @@
 
 import { el, keyed, render } from "./dom.js";
 import { scopePair } from "./filters.js";
-import { clock, duration, place, visible } from "./format.js";
+import { clock, duration, visible } from "./format.js";
+import { recordPlace } from "./kafka.js";
 import { json } from "./record.js";
 import { added, href } from "./route.js";
 import { withCode } from "./sentence.js";
 import { MEANING, answer, scopeText, title } from "./words.js";
 
 /** A row is built anew only when its report changed, so that nothing is lost under a pointer or a finger. */
-export function showRows(list, reports, { now, route }) {
+export function showRows(list, reports, { now, route, service }) {
   keyed(
     list,
     reports,
@@ -17,12 +18,12 @@ export function showRows(list, reports, { now, route }) {
     () => el("li", { class: "row" }),
     (row, report) => {
       row.dataset.provisional = report.provisional;
-      render(row, { report, route }, () => content(report, { now, route }));
+      render(row, { report, route, service }, () => content(report, { now, route, service }));
     },
   );
 }
 
-const content = (report, { now, route }) => [
+const content = (report, { now, route, service }) => [
   el(
     "div",
     { class: "line" },
@@ -40,7 +41,7 @@ const content = (report, { now, route }) => [
     el("time", { datetime: report.first_seen }, clock(report.first_seen, now)),
   ),
   flags({ ...report, provisional: false }), // the list says that
-  el("p", { class: "places" }, MEANING[report.kind], ...scopes(report, route), ...places(report)),
+  el("p", { class: "places" }, MEANING[report.kind], ...scopes(report, route), ...places(report, service)),
 ];
 
 /** Each part of the scope as a link to all that differs in it. */
@@ -60,10 +61,10 @@ function scopes(report, route) {
   );
 }
 
-const places = ({ positions }) =>
+const places = ({ positions }, service) =>
   ["reference", "candidate"]
     .filter((side) => positions[side])
-    .map((side) => el("span", { class: `place ${side}` }, place(positions[side])));
+    .map((side) => recordPlace(positions[side], service, `place ${side}`));
 
 /** What a divergence is besides its kind: marks that say how far it counts. */
 export function flags(report) {

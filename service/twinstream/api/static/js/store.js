@@ -17,6 +17,7 @@ export class Store {
     this.asked = false; // whether the service has said which comparisons there are
     this.live = false;
     this.single = null; // the divergence that is shown: { name, id, report, gone }
+    this.service = null; // its version, and where Kafka is
     this.route = null;
   }
 
@@ -64,7 +65,8 @@ export class Store {
     this.live = true;
     this.route = route;
     try {
-      const { items } = await get("v1/comparisons");
+      const [{ items }, service] = await Promise.all([get("v1/comparisons"), get("v1/service")]);
+      this.service = service;
       this.asked = true;
       items.forEach(({ name }) => this.comparison(name));
       this.comparisons.forEach((comparison) => (comparison.detailed = false));
@@ -116,6 +118,22 @@ export class Store {
   /** Of a group that somebody opens. */
   fetchRows(comparison, listing) {
     this.fetchListing(comparison, listing).catch(() => this.later());
+  }
+
+  /** The drafts of a group that somebody opens. */
+  async fetchDrafts(comparison, id) {
+    const path = comparisonPath(comparison.name, `/groups/${encodeURIComponent(id)}/drafts`);
+    comparison.drafts.set(id, await told(() => get(path)));
+    this.changed();
+  }
+
+  /** The comparison file, for somebody who opens it. */
+  async fetchFile(comparison) {
+    const digest = comparison.status.spec_digest;
+    comparison.file = { digest };
+    const text = await told(() => get(comparisonPath(comparison.name, "/file"), String));
+    if (comparison.file.digest === digest) comparison.file = { digest, ...text };
+    this.changed();
   }
 
   fetchNewest(comparison) {
@@ -188,6 +206,15 @@ export class Store {
   /** The same with what became of it. */
   found({ id }) {
     return this.single?.id === id ? this.single : { report: null, gone: null };
+  }
+}
+
+/** The answer of the service as `{ found }`, or why there is none as `{ problem }`. */
+async function told(ask) {
+  try {
+    return { found: await ask() };
+  } catch (error) {
+    return { problem: error.message };
   }
 }
 

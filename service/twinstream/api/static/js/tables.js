@@ -197,7 +197,6 @@ export function showParticulars(root, { status, gate }, now) {
     : "none yet";
   const facts = {
     Order: status.order,
-    "Digest of the file": status.spec_digest,
     "Matcher runs since": published ? runsSince(status, now) : NOTHING,
     "Last checkpoint": saved,
     "Last status": published ? clock(status.updated_at, now) : "none yet",
