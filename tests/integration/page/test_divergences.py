@@ -283,7 +283,7 @@ def test_the_fold_of_other_fields_counts_those_that_differ(service: Served, page
     candidate = {**report.candidate, **many, "processed_at": 2}
     see(page, service, divergence("u", reference=reference, candidate=candidate))
     fold = page.locator(".records summary")
-    expect(fold).to_have_text("11 fields that do not differ, 1 that differs as the comparison file allows")
+    expect(fold).to_have_text("10 fields that do not differ, 1 that differs as the comparison file allows")
 
 
 def test_the_picture_shows_what_names_and_changed_an_event_before_what_may_differ(
@@ -304,6 +304,18 @@ def test_values_that_are_not_shown_differ_although_they_look_the_same(service: S
     fields = {"campaign_id": Sides[Any](reference=hidden, candidate=hidden)}
     see(page, service, divergence("h", reference=both, candidate=both, fields=fields))
     expect(page.locator(".differs")).to_contain_text("campaign_id differs, and is not shown")
+
+
+def test_fields_that_are_not_shown_are_left_out_and_counted(service: Served, page: Page) -> None:
+    hidden = {"name": "‹text, 3 characters, #3fa9c21e›", "fee": "‹number, #1c9e44a0›"}
+    report = divergence("h")
+    reference, candidate = {**hidden, **report.reference}, {**hidden, **report.candidate}
+    see(page, service, divergence("h", reference=reference, candidate=candidate, identity=["event_time"]))
+    records = page.get_by_role("region", name="The records side by side")
+    expect(records).to_contain_text("2 hidden fields left out: the comparison file does not show them.")
+    order = ["campaign_id", "ad_id", "event_time"]
+    expect(records.locator("tbody th")).to_have_text(order)
+    expect(page.locator(".picture")).not_to_contain_text("‹")
 
 
 def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page: Page) -> None:

@@ -4,6 +4,7 @@ import { WrittenNumber } from "./api.js";
 import { el } from "./dom.js";
 import { counted, spelled, visible } from "./format.js";
 import { recordPlace } from "./kafka.js";
+import { withCode } from "./sentence.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off
@@ -24,13 +25,15 @@ export function json(value) {
   return visible(JSON.stringify(value));
 }
 
-/** The table of both records of a divergence: what differs, and the rest, folded where that is much. */
+/** The table of both records: what differs, what names the event, and the rest, folded where that is much. */
 export function recordTable(report, service) {
   const all = lines(report);
   const rows = all.filter((row) => row.differs || !untold(row));
   const hidden = all.length - rows.length;
   const differing = rows.filter((row) => row.differs);
-  const others = rows.filter((row) => !row.differs);
+  const naming = rows.filter((row) => !row.differs && names(report, row));
+  const others = rows.filter((row) => !row.differs && !names(report, row));
+  const first = [...differing, ...naming];
   const fold = differing.length > 0 && others.length > MANY_EQUAL;
   return el(
     "div",
@@ -50,7 +53,7 @@ export function recordTable(report, service) {
           head(report, "candidate", service),
         ),
       ),
-      el("tbody", {}, ...(fold ? differing : rows).map(tableRow)),
+      el("tbody", {}, ...(fold ? first : [...first, ...others]).map(tableRow)),
     ),
     fold &&
       el(
@@ -63,10 +66,13 @@ export function recordTable(report, service) {
       el(
         "p",
         { class: "quiet left-out" },
-        `${counted(hidden, "hidden field")} left out: \`show\` of the comparison file does not name ${hidden === 1 ? "it" : "them"}.`,
+        ...withCode(`${counted(hidden, "hidden field")} left out: the comparison file does not \`show\` ${hidden === 1 ? "it" : "them"}.`),
       ),
   );
 }
+
+/** Whether a field names the event, or its place in the order. */
+const names = ({ identity, scope }, { path }) => [...(identity ?? []), ...Object.keys(scope)].includes(path);
 
 /** What the folded rows are: some may differ as the comparison file allows. */
 function foldedText(rows) {
