@@ -162,7 +162,7 @@ def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) ->
     more = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     service.publish(status(at=later(1), coverage=coverage().model_copy(update=more)))
     expect(seen.get_by_role("listitem")).to_have_text("currency never varied")
-    seen.get_by_text("Keys and fields").click()
+    seen.get_by_text("Fields by kind of event").click()
     expect(seen.get_by_role("row").nth(1)).to_have_text("event5,00060ad_id, pricecurrencydiscount")
     expect(seen).to_contain_text("At least 210 keys seen.")
 
