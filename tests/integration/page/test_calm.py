@@ -11,10 +11,12 @@ from playwright.sync_api import Browser, Page, expect
 from loadtest.memory import ManualClock
 from tests.support.browser import watched
 from tests.support.server import Served, served
-from tests.support.statuses import divergence, later, partition, status
+from tests.support.statuses import counts, diverged, divergence, later, partition, status
 from tests.support.webpage import at, part
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
+from twinstream.status.comparison import FoundOverTime
+from twinstream.status.groups import Group
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -135,3 +137,31 @@ def test_a_chart_stands_still_while_it_is_pointed_at_and_goes_on_afterwards(
     page.mouse.move(2, 2)
     expect(matched).to_have_accessible_name(re.compile("now reference 900, "))
     expect(part(page, "moment").first).to_have_text("")
+
+
+def test_differences_that_grow_move_nothing(service: Served, page: Page) -> None:
+    def grown(second: int) -> None:
+        total = counts(changed=3 * 7**second)
+        both = [
+            Group(
+                id=name,
+                kind="changed",
+                fields=[name],
+                count=part,
+                text=f"{part:,} changed, all in `{name}`; x.",
+            )
+            for name, part in (("fee", 2 * 7**second), ("fare", 7**second))
+        ]
+        found = FoundOverTime(begins=list(range(second)), counts=[7] * second)
+        told = {"divergences": total, "closed_divergences": total}
+        service.publish(diverged(at=later(second), **told, groups=both, found=found))
+        expect(page.locator("#divergences-title")).to_contain_text(f"{3 * 7**second:,} final")
+
+    service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    grown(1)
+    expect(page.locator("#found")).to_be_visible()
+    page.evaluate(SHIFTS)
+    for second in range(2, 8):
+        grown(second)
+    expect(page.locator(".group").first).to_contain_text("1,647,086 changed")
+    assert page.evaluate("shifts") == []

@@ -1,13 +1,14 @@
 // Divergences over time: a bar for each stretch, as high as the final ones that were found in it. A pointer drawn over
 // bars, or the two sliders below them, choose a range, which becomes the filters `from` and `to` of the address.
 
-import { el, keyed, setAttribute, setText, slot } from "./dom.js";
+import { setAttribute, setText, slot } from "./dom.js";
 import { clock, count, counted } from "./format.js";
 import { changed, href } from "./route.js";
 
-const HEIGHT_OF_ONE = 4; // per cent: a bar of one is still to be seen beside one of thousands
+const LOWEST = 4; // per cent: a bar of one is still to be seen beside one of thousands
+const WIDTH = 0.94; // of a bar; the rest is a gap
 
-let shown = null; // what the bars show: { width, begins, route, now }, for the hand that chooses
+let shown = null; // what the bars show: { width, begins, counts, route, now }, for the hand that chooses
 let choosing = false; // a hand is on it: until it is off, nothing moves under it
 
 /** The bars of a comparison; the chosen range is that of `route`. */
@@ -16,8 +17,8 @@ export function showFound(root, { status }, { now, route }) {
   root.hidden = !begins.length;
   if (root.hidden || choosing) return;
   const chosen = chosenOf(route.filters, width, begins);
-  shown = { width, begins, route, now };
-  drawBars(slot(root, "columns"), { width, begins, counts }, chosen);
+  shown = { width, begins, counts, route, now };
+  drawBars(slot(root, "columns"), chosen);
   setAttribute(slot(root, "columns"), "aria-label", summary(status, now));
   setSliders(root, chosen);
   tellRange(root, chosen);
@@ -37,20 +38,18 @@ function chosenOf({ from, to }, width, begins) {
   return { from: edge(from, 0, Math.floor), to: edge(to, begins.length, Math.ceil) };
 }
 
-function drawBars(list, { begins, counts }, chosen) {
+/** The bars as two shapes, those in the range and the others: where one more comes, no element moves. */
+function drawBars(svg, { from, to }) {
+  const { counts } = shown;
   const most = Math.max(...counts);
-  keyed(
-    list,
-    begins.map((begin, place) => ({ begin, place, count: counts[place] })),
-    ({ begin }) => String(begin),
-    () => el("span"),
-    (bar, { place, count: found }) => {
-      const height = found ? Math.max(HEIGHT_OF_ONE, (100 * found) / most) : 0;
-      bar.style.setProperty("--height", `${height}%`);
-      setAttribute(bar, "class", place >= chosen.from && place < chosen.to ? "in" : "out");
-    },
-  );
+  const isIn = (place) => place >= from && place < to;
+  const shape = (wanted) => counts.map((found, place) => (found && isIn(place) === wanted ? bar(place, found / most) : ""));
+  setAttribute(svg, "viewBox", `0 0 ${counts.length} 100`);
+  setAttribute(svg.querySelector(".in"), "d", shape(true).join(""));
+  setAttribute(svg.querySelector(".out"), "d", shape(false).join(""));
 }
+
+const bar = (place, share) => `M${place} 100V${100 - Math.max(LOWEST, Math.round(100 * share))}h${WIDTH}V100Z`;
 
 function setSliders(root, { from, to }) {
   for (const [name, at] of [["from", from], ["to", to]]) {
@@ -134,9 +133,7 @@ function keptApart(root, moving) {
 /** Show a range that is not chosen yet. */
 function preview(root, range) {
   choosing = true;
-  [...slot(root, "columns").children].forEach((bar, place) =>
-    setAttribute(bar, "class", place >= range.from && place < range.to ? "in" : "out"),
-  );
+  drawBars(slot(root, "columns"), range);
   setSliders(root, range);
   tellRange(root, range);
 }
