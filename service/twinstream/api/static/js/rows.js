@@ -2,15 +2,16 @@
 
 import { el, keyed, render } from "./dom.js";
 import { scopePair } from "./filters.js";
-import { clock, duration, visible } from "./format.js";
+import { duration, visible } from "./format.js";
 import { recordPlace } from "./kafka.js";
 import { json } from "./record.js";
 import { added, href } from "./route.js";
 import { withCode } from "./sentence.js";
+import { when } from "./times.js";
 import { MEANING, answer, scopeText, title } from "./words.js";
 
 /** A row is built anew only when its report changed, so that nothing is lost under a pointer or a finger. */
-export function showRows(list, reports, { now, route, service }) {
+export function showRows(list, reports, { route, service }) {
   keyed(
     list,
     reports,
@@ -18,12 +19,12 @@ export function showRows(list, reports, { now, route, service }) {
     () => el("li", { class: "row" }),
     (row, report) => {
       row.dataset.provisional = report.provisional;
-      render(row, { report, route, service }, () => content(report, { now, route, service }));
+      render(row, { report, route, service }, () => content(report, { route, service }));
     },
   );
 }
 
-const content = (report, { now, route, service }) => [
+const content = (report, { route, service }) => [
   el(
     "div",
     { class: "line" },
@@ -38,7 +39,7 @@ const content = (report, { now, route, service }) => [
         el("span", { class: "answer" }, ...withCode(answer(report))),
       ),
     ),
-    el("time", { datetime: report.first_seen }, clock(report.first_seen, now)),
+    when(report.first_seen),
   ),
   flags({ ...report, provisional: false }), // the list says that
   el("p", { class: "places" }, MEANING[report.kind], ...scopes(report, route), ...places(report, service)),
