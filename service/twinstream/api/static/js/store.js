@@ -231,8 +231,7 @@ const TAKE = {
 };
 
 const WITHDRAWN =
-  "This divergence no longer stands: it was provisional, and its scope has been explained otherwise since, or the " +
-  "comparison was begun anew.";
+  "This divergence no longer stands: it was provisional and is explained otherwise now, or the comparison was reset.";
 const UNKNOWN =
-  "There is no such divergence any more: it was provisional and has been replaced, the comparison was begun anew, or " +
-  "it is older than the newest 1,000, of which the records are kept.";
+  "There is no such divergence any more: it was provisional and has been replaced, the comparison was reset, or it is " +
+  "older than the newest 1,000, which are kept.";
