@@ -318,6 +318,14 @@ def test_fields_that_are_not_shown_are_left_out_and_counted(service: Served, pag
     expect(page.locator(".picture")).not_to_contain_text("‹")
 
 
+def test_a_row_is_titled_by_its_answer(service: Served, page: Page) -> None:
+    service.publish(divergence("t", title="campaign_id c-7 → c-8 · ad_id 17 · 2 hidden fields"))
+    expect(row(page, "t").get_by_role("heading")).to_have_text(
+        "changed campaign_id c-7 → c-8 · ad_id 17 · 2 hidden fields"
+    )
+    expect(row(page, "t")).to_contain_text("same record, different values")
+
+
 def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page: Page) -> None:
     see(page, service, divergence("d", kind="reordered", provisional=True))
     expect(verdict(page)).to_contain_text("reordered, provisional")
