@@ -59,7 +59,8 @@ class Declared(NamedTuple):
 
     def _explains_second_half(self, fault: Planted) -> bool:
         """Whether the half that comes first is booked, so that the other is what it is when it comes."""
-        return fault.fault == "move" and self.asks_for("extra") and not self._amply("missing", 2)
+        moved = fault.fault in ("reorder", "move")
+        return moved and self.asks_for("extra") and not self._amply("missing", 2)
 
     def may_explain(self, faults: Sequence[Planted]) -> bool:
         """Whether a rule may cover what any of the faults makes."""
