@@ -88,7 +88,7 @@ def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
     code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path), **impatient)
     assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
     assert answer["reason"].startswith(
-        "nothing was planted: the copies already differed or were in doubt: Not deci"
+        "nothing was planted: the copies already differed or were unsure: Not decided"
     )
     assert answer["left_over"] == []
     assert DrillTopics(kafka.brokers, {}).found() == []

@@ -148,7 +148,7 @@ MISTAKES = {
         (f"{DRILL} --alertmanager http://x", 2, "--alertmanager has no meaning without --prometheus"),
         (ALARM, 2, "Prometheus has to scrape the drill: give --scrape-file, a file of its file_sd_configs"),
         (f"{ALARM} --scrape-file x.txt", 2, "--scrape-file x.txt must end with .json or .yml, or Prometheus"),
-        (f"{ALARM} --scrape-file settings.yaml", 2, "settings.yaml is there already: name another file, or"),
+        (f"{ALARM} --scrape-file settings.yaml", 2, "settings.yaml already exists: name another file, or"),
         (f"{DRILL} --bind 0.0.0.0:0", 2, "flag --bind: '0.0.0.0:0' is not a loopback address"),
         (f"{ALARM} --config settings.yaml --bind 0.0.0.0:0", 2, TOLD_TO_DRILL),
         (DRILL, 4, f"twinstream: kafka at {AWAY} does not answer"),

@@ -94,8 +94,9 @@ def group_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     >>> list(group_lines({"groups": [{"text": "12 changed, all in `fare`.", "cause": None}]}))
     ['- 12 changed, all in `fare`.']
     """
-    for group in answer.get("groups", ()):
-        yield f"- {printable(' '.join(filter(None, (group['text'], group['cause']))))}"
+    for member, name in (("groups", ""), ("provisional_groups", "provisional: ")):
+        for group in answer.get(member, ()):
+            yield f"- {name}{printable(' '.join(filter(None, (group['text'], group['cause']))))}"
 
 
 def superseded_text(answer: Mapping[str, Any]) -> str:

@@ -167,7 +167,7 @@ def _rounded_text(side: SideName | None, by: float | str | None) -> str:
         return f"rounded in the {side}"
     digits = int(by)
     if digits > 0:
-        return f"rounded to {digits} {'digit' if digits == 1 else 'digits'} in the {side}"
+        return f"rounded to {digits} {'decimal' if digits == 1 else 'decimals'} in the {side}"
     return f"rounded to {f'multiples of {10**-digits:,}' if digits else 'whole numbers'} in the {side}"
 
 

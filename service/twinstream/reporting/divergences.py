@@ -37,6 +37,7 @@ from twinstream.grouping.difference import Difference
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.groups import Groups
 from twinstream.ports import Clock, Publisher
+from twinstream.reporting.open_groups import OpenGroups
 from twinstream.reporting.truncate import shortened
 from twinstream.spec.file.model import Spec
 from twinstream.status import comparison as status
@@ -59,7 +60,7 @@ class Reports:
     """The reports of one comparison, by identifier.
 
     `unsaved` are those without a checkpoint yet, `provisional` those shown as such. `groups` and `found` sum
-    up the differences of the last save.
+    up the differences of the last save, `provisional_groups` those of open scopes as of the last look.
     """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
@@ -76,7 +77,9 @@ class Reports:
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
         self._groups = Groups()
+        self._open_groups = OpenGroups(explainer)
         self.groups: tuple[Group, ...] = ()
+        self.provisional_groups: tuple[Group, ...] = ()
         self._found = TimesFound()
         self.found = status.FoundOverTime()
 
@@ -213,6 +216,10 @@ class Reports:
             if (before := self.provisional.get(key)) is not report and before != report:
                 self._publisher.publish(report)
         self.provisional = reports
+        self.provisional_groups = tuple(
+            group.model_copy(update={"examples": [one for one in group.examples if one in reports]})
+            for group in self._open_groups.of(explanations)
+        )
 
     def saved(self, doubted: Set[int]) -> None:
         """A checkpoint has everything added; reports with a number in `doubted` are not final yet."""

@@ -82,8 +82,8 @@ class Situation:
     `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
     with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
     one. `standing`: the last confirmed results. `saved`: what the last checkpoint has of differences,
-    `groups`: these in groups, `found`: these by time. `ends`: as of the last survey, which may be a minute
-    ago; `heard_ends`: as of the latest fetch.
+    `groups`: these in groups, `found`: these by time. `provisional_groups`: those of open scopes. `ends`: as
+    of the last survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
     """
 
     started_at: datetime
@@ -98,6 +98,7 @@ class Situation:
     standing: Standing | None = None
     saved: Saved = field(default_factory=Saved)
     groups: tuple[Group, ...] = ()
+    provisional_groups: tuple[Group, ...] = ()
     found: status.FoundOverTime = field(default_factory=status.FoundOverTime)
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
@@ -123,6 +124,7 @@ class Reporter:
         divergences = self._divergences()
         verdict, reason = self._judge(situation, divergences)
         progress, coverage = _sides(lambda side: self._progress(side, situation)), self._coverage(situation)
+        whole = whole_of(progress, coverage, _moment(self._intake.first_ms))
         if verdict is not self.verdict or self.since is None:
             self.verdict, self.since = verdict, now
         return status.ComparisonStatus(
@@ -149,9 +151,8 @@ class Reporter:
             divergences=divergences,
             closed_divergences=_counts(situation.saved.by_kind),
             counted_divergences=_counts(situation.saved.by_first_kind),
-            groups=with_sentences(
-                situation.groups, whole_of(progress, coverage, _moment(self._intake.first_ms))
-            ),
+            groups=with_sentences(situation.groups, whole),
+            provisional_groups=with_sentences(situation.provisional_groups, whole),
             found=situation.found,
             explained_by_rule=comparison.differences.known.counts,
             checks=results(comparison, spec, situation.saved.checks),

@@ -267,8 +267,9 @@ class ComparisonStatus(Frozen):
     still needs to decide. `divergences` are all, by their kinds now; `closed_divergences` are the final ones
     among them, and the others are provisional. `counted_divergences` are the final ones by the kinds first
     found, of which no number falls; None from an older version. `groups` sum up the `closed_divergences`, and
-    so their counts add up to as many. `found` counts these by the time of their `first_seen`; those from
-    before it was kept are in no bin. `explained_by_rule` counts, by id, the differences that each known
+    so their counts add up to as many; `provisional_groups` sum up those of open scopes. `found` counts the
+    final ones by the time of their `first_seen`; those from before it was kept are in no bin.
+    `explained_by_rule` counts, by id, the differences that each known
     difference has explained. `checks` are about each side by itself, and never change the verdict.
     `verified_age_seconds` is the age of `verified_through` at `updated_at`, by the latest of all known
     clocks; a jump of a clock does not change it. `trial_of`: this is a trial beside that comparison, and has
@@ -293,6 +294,7 @@ class ComparisonStatus(Frozen):
     closed_divergences: DivergenceCounts = DivergenceCounts()
     counted_divergences: DivergenceCounts | None = None
     groups: list[Group] = []
+    provisional_groups: list[Group] = []
     found: FoundOverTime = FoundOverTime()
     explained_by_rule: dict[str, int] = {}
     checks: list[CheckStatus] = []

@@ -39,17 +39,29 @@ def groups(page: Page) -> Locator:
     return page.locator(".group")
 
 
+def test_provisional_groups_come_after_the_final_ones_and_have_no_drafts(service: Served, page: Page) -> None:
+    publish(service, provisional_groups=[group(count=3)], divergences=counts(changed=3))
+    region = page.get_by_role("region", name="What differs")
+    expect(region).to_contain_text(
+        "3 provisional divergences in 1 group: they differ, and may still be explained otherwise"
+    )
+    expect(groups(page)).to_have_count(1)
+    expect(region).to_contain_text("100 % of all divergences")
+    expect(page.get_by_text("Draft a rule")).to_be_hidden()
+    publish(service, group(), second=2)
+    expect(region).to_contain_text("7,868 final divergences in 1 group")
+    expect(page.get_by_text("they differ, and may still be explained otherwise")).to_be_hidden()
+
+
 def test_the_largest_group_comes_first_with_its_sentence_its_share_and_the_likely_cause(
     service: Served, page: Page
 ) -> None:
     publish(service, group(), group("missing", 412, cause=WHY), divergences=counts(changed=8283))
     region = page.get_by_role("region", name="What differs")
-    expect(region).to_contain_text(
-        "8,280 final divergences in 2 groups; 3 provisional ones are in no group yet"
-    )
+    expect(region).to_contain_text("8,280 final divergences in 2 groups")
     largest, other = groups(page).nth(0), groups(page).nth(1)
     expect(largest.get_by_role("heading")).to_have_text("7,868 changed; 39 of 100 keys; value + 1 in 100 %.")
-    expect(largest).to_contain_text("95 % of all final divergences")
+    expect(largest).to_contain_text("95 % of all divergences")
     expect(largest.locator(".cause")).to_be_hidden()
     expect(other.locator(".cause")).to_have_text(f"Likely cause {WHY}")
     order = (
@@ -65,7 +77,9 @@ def test_the_shares_of_partitions_keys_kinds_and_values_stand_in_its_fold(
         PartitionShare(partition=0, count=25, first=100, last=2000),
         PartitionShare(partition=3, count=75, first=50, last=900),
     ]
-    rounded = Pattern(field="price", pattern="rounded", count=80, text="rounded to 1 digit in the candidate")
+    rounded = Pattern(
+        field="price", pattern="rounded", count=80, text="rounded to 1 decimal in the candidate"
+    )
     shares: Any = {
         "fields": ["price", "fee"],
         "partitions": partitions,
@@ -84,7 +98,7 @@ def test_the_shares_of_partitions_keys_kinds_and_values_stand_in_its_fold(
             "3: 75 %, offsets 50–900 · 0: 25 %, offsets 100–2,000 (reference)",
             "<b>taxi</b> 7 60 · taxi 8 40",
             "ride 90 · end_of_day 10",
-            "price: rounded to 1 digit in the candidate in 80",
+            "price: rounded to 1 decimal in the candidate in 80",
         ]
     )
 

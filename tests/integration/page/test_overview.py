@@ -44,7 +44,7 @@ def test_the_worst_comparison_comes_first_with_what_a_person_asks_of_it(overview
     expect(names(overview)).to_have_text(["c-diverged", "b-pending", NAME])
     worst = cards(overview).first
     expect(worst).to_contain_text("DIVERGED")
-    expect(worst).to_contain_text("ads.candidate 1.9.0 against ads.reference 1.8.2")
+    expect(worst).to_contain_text("reference ads.reference (1.8.2) · candidate ads.candidate (1.9.0)")
     expect(part(worst, "gate")).to_have_text("fail")
     expect(part(worst, "unmatched")).to_have_text("16")
     expect(overview).to_have_title("≠ 1 DIVERGED · Twinstream")

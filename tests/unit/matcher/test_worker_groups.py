@@ -8,7 +8,7 @@ import pytest
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
-from twinstream.reporting import divergences
+from twinstream.reporting import divergences, open_groups
 from twinstream.status.comparison import ResetRequest
 from twinstream.status.groups import Group
 
@@ -55,6 +55,38 @@ def test_saved_differences_are_grouped_with_their_pattern() -> None:
         "12 changed, all in `n`; all of k a; from 1970-01-01 00:00:01 to 00:00:12 UTC; value + 1 in 100 %."
     )
     assert set(group.examples) < set(bench.reports())
+
+
+def test_differences_of_an_open_scope_are_in_provisional_groups_until_it_closes() -> None:
+    bench = Bench(spec=NAMED)
+    _write_pairs(bench, "a", 1, 12, shift=1)
+    bench.run()
+    (group,) = bench.status().provisional_groups
+    assert (group.kind, group.fields, group.count) == ("changed", ["n"], 12)
+    assert group.text.endswith("value + 1 in 100 %.")
+    assert set(group.examples) <= set(bench.reports())
+    assert _groups(bench) == []
+    _write_pairs(bench, "a", 13, MET)
+    bench.run()
+    assert bench.status().provisional_groups == []
+    assert [one.count for one in _groups(bench)] == [12]
+
+
+def test_provisional_groups_count_all_at_once_and_read_a_bounded_number_at_each_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(open_groups, "READ_AT_A_LOOK", 5)
+    monkeypatch.setattr(open_groups, "GROUPED", 11)
+    bench = Bench(spec=NAMED)
+    _write_pairs(bench, "a", 1, 12, shift=1)
+    told = []
+    for _ in range(4):
+        bench.run(steps=1)
+        groups = bench.status().provisional_groups
+        told.append([(group.kind, group.fields, group.count) for group in groups])
+    assert told[0] == [("changed", ["n"], 10), ("changed", None, 1), ("others", None, 1)], "of two looks"
+    assert told[-1] == [("changed", ["n"], 11), ("others", None, 1)]
+    assert {sum(count for *_, count in groups) for groups in told} == {12}
 
 
 def test_differences_that_are_not_saved_are_in_no_group() -> None:

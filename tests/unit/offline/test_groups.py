@@ -41,7 +41,7 @@ def test_three_bugs_at_once_are_named_by_the_groups_alone() -> None:
     assert "1 h later in 100 %" in shifted["text"]
     assert "a time zone or daylight saving is the likely cause" in shifted["cause"]
     assert "all with `carrier` UA" in rounded["text"]
-    assert "rounded to 1 digit in the candidate in 100 %" in rounded["text"]
+    assert "rounded to 1 decimal in the candidate in 100 %" in rounded["text"]
     assert "8 in another order; all of plane N2-07" in swapped["text"]
     assert rounded["cause"] is swapped["cause"] is None
     assert sum(group["count"] for group in answer["groups"]) == answer["divergences"]["total"]

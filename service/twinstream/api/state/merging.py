@@ -74,6 +74,7 @@ def merged(
     waiting = _waiting(expected, all_said, said)
     verdict, reason = _judged(expected, said, coverage, holes, waiting)
     first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
+    extent = whole_of(progress, coverage, _verified_time(shards)[0])
     whole = first.model_copy(
         update={
             "verdict": verdict,
@@ -88,9 +89,9 @@ def merged(
             "divergences": merged_counts(status.divergences for status in statuses),
             "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
             "counted_divergences": merged_counts(status.counted for status in statuses),
-            "groups": with_sentences(
-                merged_groups(status.groups for status in statuses),
-                whole_of(progress, coverage, _verified_time(shards)[0]),
+            "groups": with_sentences(merged_groups(status.groups for status in statuses), extent),
+            "provisional_groups": with_sentences(
+                merged_groups(status.provisional_groups for status in statuses), extent
             ),
             "found": TimesFound(status.found for status in statuses).told(),
             "checks": _checks(statuses),

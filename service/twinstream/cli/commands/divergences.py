@@ -47,8 +47,8 @@ def divergences(
     if by is not None:
         if explained:
             raise SettingsError("--by field sums up the divergences that count: leave --explained out")
-        found = {"groups": grouped(service, name, kind)[:limit]}
-        print_json(found) if as_json else print_groups(found["groups"])
+        found = grouped(service, name, kind, limit)
+        print_json(found) if as_json else print_groups(found)
         return 0
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
     found = listing(service, name, picked, limit)
@@ -59,10 +59,13 @@ def divergences(
     return 0
 
 
-def grouped(service: Service, name: str, kind: str | None) -> list[dict[str, Any]]:
-    """The groups of the divergences of a comparison, of one kind if that is given."""
-    groups = ask(service, f"/comparisons/{name}").get("groups", [])  # An older service has none.
-    return [group for group in groups if kind in (None, group["kind"])]
+def grouped(service: Service, name: str, kind: str | None, limit: int) -> dict[str, list[dict[str, Any]]]:
+    """The groups of the divergences of a comparison, final and provisional; of one kind if that is given."""
+    status = ask(service, f"/comparisons/{name}")
+    return {
+        member: [group for group in status.get(member, []) if kind in (None, group["kind"])][:limit]
+        for member in ("groups", "provisional_groups")  # An older service has none.
+    }
 
 
 def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) -> dict[str, Any]:

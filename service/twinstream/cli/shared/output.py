@@ -103,9 +103,10 @@ def print_divergences(reports: Iterable[Mapping[str, Any]]) -> None:
         _print_told(tell_divergence, report, "bold", len(report["kind"]))
 
 
-def print_groups(groups: Sequence[Mapping[str, Any]]) -> None:
+def print_groups(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Print a sentence for each group of divergences, and the ids of examples."""
-    for line, group in zip(group_lines({"groups": groups}), groups, strict=True):
+    groups = [*found["groups"], *found["provisional_groups"]]
+    for line, group in zip(group_lines(found), groups, strict=True):
         print_rich(Text(line))
         if group["examples"]:
             print_rich(Text(f"  for example {', '.join(group['examples'])}"))

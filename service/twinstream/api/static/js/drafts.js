@@ -9,9 +9,9 @@ import { withCode } from "./sentence.js";
 export const draftsFold = () =>
   el("details", { "data-slot": "drafts" }, el("summary", {}, "Draft a rule"), el("div", { "data-slot": "draft-list" }));
 
-/** `ask.drafts(comparison, id)`: somebody wants the drafts of a group. */
-export function showDrafts(fold, group, comparison, ask) {
-  fold.hidden = group.kind === "others";
+/** `ask.drafts(comparison, id)`: somebody wants the drafts of a group; a provisional one has none. */
+export function showDrafts(fold, group, comparison, { ask, provisional }) {
+  fold.hidden = group.kind === "others" || provisional;
   fold.ontoggle = () => fold.open && ask.drafts(comparison, group.id);
   if (!fold.open) return;
   render(slot(fold, "draft-list"), comparison.drafts.get(group.id), (told) => content(told ?? {}));

@@ -16,24 +16,25 @@ const ID_LENGTH = 8; // characters of an id, as the command line takes it
 
 /** `ask.rows(comparison, listing)`: somebody wants the newest rows of a group; see also `showDrafts`. */
 export function showGroups(root, comparison, context) {
-  const { groups = [], closed_divergences, divergences } = comparison.status; // None of an older matcher.
-  root.hidden = !groups.length;
+  const { groups = [], provisional_groups: open = [], divergences } = comparison.status; // None of an older one.
+  root.hidden = !groups.length && !open.length;
   if (root.hidden) return;
-  const whole = { ...context, comparison, total: closed_divergences.total };
-  setText(slot(root, "grouped"), grouped(groups, divergences.total - closed_divergences.total));
+  const whole = { ...context, comparison, provisional: false, total: divergences.total };
+  setText(slot(root, "grouped"), groups.length ? grouped(groups, "final") : "");
   showList(slot(root, "groups"), groups.slice(0, AT_ONCE), whole);
   const smaller = groups.slice(AT_ONCE);
   slot(root, "smaller").hidden = !smaller.length;
   setText(slot(root, "smaller-title"), `${counted(smaller.length, "smaller group")}`);
   showList(slot(root, "smaller-groups"), smaller, whole);
+  slot(root, "provisional-part").hidden = !open.length;
+  setText(slot(root, "provisional-grouped"), `${grouped(open, "provisional")}: they differ, and may still be explained otherwise`);
+  showList(slot(root, "provisional-groups"), open, { ...whole, provisional: true });
 }
 
-/** What the groups sum up, and what is in none yet. */
-function grouped(groups, provisional) {
-  const total = groups.reduce((sum, group) => sum + group.count, 0);
-  const open = provisional > 0 ? `; ${count(provisional)} provisional ones are in no group yet` : "";
-  return `${counted(total, "final divergence")} in ${counted(groups.length, "group")}${open}`;
-}
+const sum = (groups) => groups.reduce((all, group) => all + group.count, 0);
+
+/** What the groups sum up. */
+const grouped = (groups, kind) => `${counted(sum(groups), `${kind} divergence`)} in ${counted(groups.length, "group")}`;
 
 const showList = (list, groups, context) =>
   keyed(
@@ -81,7 +82,7 @@ function show(item, group, context) {
   );
   render(slot(item, "links"), [route, group.kind, group.fields, group.examples], () => links(group, route));
   showNewest(item, group, comparison, context);
-  showDrafts(slot(item, "drafts"), group, comparison, context.ask);
+  showDrafts(slot(item, "drafts"), group, comparison, context);
 }
 
 /** The first part says what differs; the rest where, when and how. */
@@ -94,7 +95,7 @@ function share(part, total) {
   const whole = Math.max(part, total);
   return [
     el("meter", { value: part / whole, max: 1, "aria-hidden": "true" }),
-    el("span", {}, percent(part, whole), el("span", { class: "hidden" }, " of all final divergences")),
+    el("span", {}, percent(part, whole), el("span", { class: "hidden" }, " of all divergences")),
   ];
 }
 
@@ -164,7 +165,7 @@ function showNewest(item, group, comparison, context) {
   fold.hidden = group.kind === "others";
   fold.ontoggle = () => context.ask.again();
   if (!fold.open) return;
-  const listing = comparison.rowsOf(group);
+  const listing = comparison.rowsOf(group, context.provisional);
   if (!listing.asked) context.ask.rows(comparison, listing);
   const rows = listing.items.filter((report) => isOf(report, group)).slice(0, NEWEST);
   const none = "No record of this group is among the newest 1,000, which are kept. Its count is exact.";

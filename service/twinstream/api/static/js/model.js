@@ -48,11 +48,12 @@ export class Comparison {
   }
 
   /** The newest divergences of a group, and of those that differ in more fields. */
-  rowsOf({ id, kind, fields }) {
+  rowsOf({ id, kind, fields }, provisional) {
     const field = fields?.filter(Boolean) ?? [];
-    if (!this.ofGroups.has(id))
-      this.ofGroups.set(id, new Listing({ kind, ...(field.length && { field }) }, { provisional: false }));
-    return this.ofGroups.get(id);
+    const key = `${id} ${provisional}`;
+    if (!this.ofGroups.has(key))
+      this.ofGroups.set(key, new Listing({ kind, ...(field.length && { field }) }, { provisional }));
+    return this.ofGroups.get(key);
   }
 
   /** Whether there is enough to show it. */

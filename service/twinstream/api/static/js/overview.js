@@ -211,9 +211,9 @@ const link = (name, { id, text: [kind, what], at }) =>
   );
 
 const pairOf = ({ trial_of: trial, candidate, reference }) =>
-  `${trial ? `trial of ${trial}: ` : ""}${versioned(candidate)} against ${versioned(reference)}`;
+  `${trial ? `trial of ${trial}: ` : ""}reference ${versioned(reference)} · candidate ${versioned(candidate)}`;
 
-const versioned = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
+const versioned = ({ topic, version }) => (version ? `${topic} (${version})` : topic);
 
 const unmatched = ({ unmatched: { reference, candidate } }) => reference + candidate;
 
