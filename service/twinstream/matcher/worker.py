@@ -343,7 +343,7 @@ class Worker:
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._run.situation
         situation.groups, situation.found = self._reports.groups, self._reports.found
-        situation.provisional_groups = self._reports.provisional_groups
+        situation.provisional_groups = self._reports.provisional_groups(self.comparison.provisional())
         self._settlement.hear()
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {

@@ -60,7 +60,7 @@ class Reports:
     """The reports of one comparison, by identifier.
 
     `unsaved` are those without a checkpoint yet, `provisional` those shown as such. `groups` and `found` sum
-    up the differences of the last save, `provisional_groups` those of open scopes as of the last look.
+    up the differences of the last save.
     """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
@@ -79,7 +79,6 @@ class Reports:
         self._groups = Groups()
         self._open_groups = OpenGroups(explainer)
         self.groups: tuple[Group, ...] = ()
-        self.provisional_groups: tuple[Group, ...] = ()
         self._found = TimesFound()
         self.found = status.FoundOverTime()
 
@@ -216,8 +215,11 @@ class Reports:
             if (before := self.provisional.get(key)) is not report and before != report:
                 self._publisher.publish(report)
         self.provisional = reports
-        self.provisional_groups = tuple(
-            group.model_copy(update={"examples": [one for one in group.examples if one in reports]})
+
+    def provisional_groups(self, explanations: Sequence[Divergence]) -> tuple[Group, ...]:
+        """The groups of the explanations of open scopes; their examples are among those reported."""
+        return tuple(
+            group.model_copy(update={"examples": [one for one in group.examples if one in self.provisional]})
             for group in self._open_groups.of(explanations)
         )
 

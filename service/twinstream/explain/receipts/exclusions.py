@@ -36,10 +36,10 @@ def exclusions(spec: Spec) -> tuple[Exclusion, ...]:
     >>> file = '''{version: 1, name: t, reference: {topic: a}, candidate: {topic: b}, order: unordered,
     ... equality: {ignore: [at], quantum: {fare: 0.01}}}'''
     >>> for one in exclusions(loads(file)): print(one.key, one.name, '-', one.hides)
-    order any order - events that change places are no difference
+    order any order - any reordering
     equality.ignore at - any change of the field
     equality.quantum fare - changes that round to the same multiple of 0.01
-    decode record keys, headers and timestamps - any change of them that the values do not show
+    decode record keys, headers and timestamps - changes of them that the values do not show
     """
     fields = chain.from_iterable(starmap(_equality, spec.equalities))
     rows = (*_order(spec), *_kinds(spec), *fields, *_records(spec))
