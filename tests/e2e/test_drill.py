@@ -269,7 +269,7 @@ def test_what_a_killed_drill_has_left_is_named_and_swept(live: Live, begun: Begu
         client.delete(f"twinstream:{{{comparison}}}:drill")
     assert swept(live) == f"removed    {comparison}"
     assert live.traces() == []
-    assert swept(live) == "nothing    no drill has left anything"
+    assert swept(live) == "nothing    no drill has left anything behind"
 
 
 def swept(live: Live) -> str:

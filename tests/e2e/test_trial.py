@@ -52,7 +52,7 @@ def test_a_trial_runs_beside_the_comparison_and_says_what_it_would_hide(
         assert found["alone"]["count"] == 0
         service.answers("fail")  # by its own rules
         code, told = command(service, "gate", f"{name}~trial")
-        assert (code, f"ask that of {name}" in told) == (2, True)
+        assert (code, f"ask the gate of {name}" in told) == (2, True)
         code, told = command(service, "status")
         assert (code, f"{name}~trial: trial of {name}" in told) == (1, True)
         assert "of 1 divergences it hides 1 (1 changed); it alone reports 0" in told
