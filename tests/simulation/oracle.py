@@ -282,7 +282,7 @@ class Oracle:
         if (grouped := sum(group.count for group in status.groups)) != final:
             self.violated(f"groups count {grouped} of {final} differences")
         open_ones, total = sum(group.count for group in status.provisional_groups), status.divergences.total
-        if open_ones > total - final:
+        if open_ones != total - final:
             self.violated(f"provisional groups count {open_ones} of {total - final} differences")
         if (timed := sum(status.found.counts)) != final:
             self.violated(f"{timed} of {final} differences are counted by time")

@@ -336,12 +336,17 @@ class Worker:
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._settlement.take()
         self._sampler.show(self.comparison, self._settlement.at_end)
-        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+        self._report_closed()
         self._reports.add_explained(self.comparison.differences.known.take_examples())
         self._schedule.dirty |= self._run.read_again()
 
+    def _report_closed(self) -> None:
+        """Report the differences of scopes that have closed, and those that turned out to decide nothing."""
+        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._run.situation
+        self._report_closed()
         situation.groups, situation.found = self._reports.groups, self._reports.found
         situation.provisional_groups = self._reports.provisional_groups(self.comparison.provisional())
         self._settlement.hear()

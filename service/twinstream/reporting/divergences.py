@@ -37,7 +37,7 @@ from twinstream.grouping.difference import Difference
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.groups import Groups
 from twinstream.ports import Clock, Publisher
-from twinstream.reporting.open_groups import OpenGroups
+from twinstream.reporting.open_groups import GROUPED, OpenGroups
 from twinstream.reporting.truncate import shortened
 from twinstream.spec.file.model import Spec
 from twinstream.status import comparison as status
@@ -78,6 +78,8 @@ class Reports:
         self.unsaved: dict[str, bytes] = {}
         self._groups = Groups()
         self._open_groups = OpenGroups(explainer)
+        self._unsaved: dict[int, Difference] = {}
+        self._saved_total = 0
         self.groups: tuple[Group, ...] = ()
         self._found = TimesFound()
         self.found = status.FoundOverTime()
@@ -105,6 +107,9 @@ class Reports:
         One found again under another kind leaves its first group, and keeps its time.
         """
         now = outline(divergence)
+        is_new = divergence.number >= self._saved_total and len(self._unsaved) < GROUPED
+        if is_new or divergence.number in self._unsaved:
+            self._unsaved[divergence.number] = now
         if divergence.number >= self._groups.total:
             self._groups.add(now)
             self._found.add(self._first_seen_of(now.id()) if divergence.number < self._kept else seen)
@@ -217,15 +222,20 @@ class Reports:
         self.provisional = reports
 
     def provisional_groups(self, explanations: Sequence[Divergence]) -> tuple[Group, ...]:
-        """The groups of the explanations of open scopes; their examples are among those reported."""
+        """The groups of the explanations of open scopes, and of all that no checkpoint has yet.
+
+        Their examples are among the reports.
+        """
+        unsaved = self._groups.total - self._saved_total
         return tuple(
             group.model_copy(update={"examples": [one for one in group.examples if one in self.provisional]})
-            for group in self._open_groups.of(explanations)
+            for group in self._open_groups.of(explanations, self._unsaved.values(), unsaved)
         )
 
     def saved(self, doubted: Set[int]) -> None:
         """A checkpoint has everything added; reports with a number in `doubted` are not final yet."""
         self.unsaved = {}
+        self._unsaved, self._saved_total = {}, self._groups.total
         self.groups, self.found = self._groups.told(), self._found.told()
         for key, report in tuple(self._awaiting.items()):
             if self._number[key] not in doubted:
@@ -261,6 +271,7 @@ class Reports:
     ) -> None:
         """Take over the saved reports and their sums, and publish the reports: only they remain valid."""
         self._groups, self._found = groups or Groups(), found or TimesFound()
+        self._unsaved, self._saved_total = {}, self._groups.total
         self.groups, self.found = self._groups.told(), self._found.told()
         self._closed, self._explained = {}, {}
         self._lacking = {}

@@ -89,16 +89,18 @@ def test_provisional_groups_count_all_at_once_and_read_a_bounded_number_at_each_
     assert {sum(count for *_, count in groups) for groups in told} == {12}
 
 
-def test_differences_that_are_not_saved_are_in_no_group() -> None:
+def test_differences_that_are_not_saved_are_in_provisional_groups() -> None:
     bench = Bench(spec=NAMED)
     bench.run()
     bench.storage.down = "the store is away"
     _changed(bench, "a", 1, 3)
     bench.run()
     assert _groups(bench) == []
+    assert [(group.count, group.fields) for group in bench.status().provisional_groups] == [(3, ["n"])]
     bench.storage.down = None
     bench.run()
     assert [group.count for group in _groups(bench)] == [3]
+    assert bench.status().provisional_groups == []
 
 
 def test_over_a_crash_each_difference_counts_once() -> None:
