@@ -9,7 +9,8 @@ other half came, moves from its first group to another. It leaves the range of t
 all have in common, as it was.
 
 Complexity: O(1) a difference, nothing for a match. Measured: 0.5 µs for one of one side, 1.0 to 2.0 µs for
-a changed field by its pattern (rounding is the slowest), 0.4 µs for each further field.
+a changed field by its pattern (rounding is the slowest), 0.4 µs for each further field, 0.3 to 0.5 µs for
+members in common. Reading the records of a difference takes more than all of that.
 """
 
 from __future__ import annotations
