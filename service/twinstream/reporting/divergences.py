@@ -48,7 +48,7 @@ KEPT_BYTES = 64 * 2**20
 """The size of all reports of a matcher as saved. One has a few KB: this is room for as many as
 `limits.kept_divergences` allows, and bounds how much a start has to read if records are large."""
 READ_AT_ONCE = 50_000
-"""The most differences of one save whose records are read for their groups: about a second. Of a larger flood
+"""The most differences of one look whose records are read for their groups: about a second. Of a larger flood
 only the kind, the place and the time count, so that the matcher keeps its lease."""
 EXPLAINED_BYTES = 8 * 2**20
 """The same for examples of explained differences."""
