@@ -1,7 +1,7 @@
 // The divergences of a comparison in lists: the final ones, and apart from them those that may still change. Above
 // them what is asked for, which stands in the address.
 
-import { el, render, setText, slot } from "./dom.js";
+import { el, render, setAttribute, setText, slot } from "./dom.js";
 import { clock, count } from "./format.js";
 import { added, changed, href, pairs, without } from "./route.js";
 import { showRows } from "./rows.js";
@@ -34,6 +34,9 @@ export function showDivergences(root, comparison, context) {
   showListing(root, "settled", comparison.settled, context);
   showListing(root, "open", comparison.open, context);
   showOpenPart(slot(root, "open-part"), comparison);
+  const awaited = comparison.settled.loaded ? 0 : Math.min(closed_divergences.total, comparison.settled.shown);
+  root.style.setProperty("--awaited", awaited);
+  setAttribute(root, "aria-busy", String(awaited > 0));
   const none = emptyText(comparison, divergences.total, route);
   render(slot(root, "none"), [none, route.name], () => [none, none === NO_MATCH && " ", none === NO_MATCH && el("a", { href: to(route, {}) }, "Clear")]);
 }
