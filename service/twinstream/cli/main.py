@@ -28,9 +28,12 @@ COMMANDS = {
     "report": "Write the receipt of a verdict, for a change ticket.",
     "reset": "Reset a comparison: start it again, and record why.",
     "serve": "Run the service: matchers, HTTP API and page.",
+    "spark-submit-args": "Print the arguments that start a comparison as a Spark job.",
     "status": "Show verdict and health of the comparisons.",
     "version": "Print the version.",
 }
+ASKING = {"divergences", "explain", "gate", "report", "reset", "status"}
+"""The commands that ask a running service."""
 
 
 class Commands(click.Group):
@@ -46,7 +49,9 @@ class Commands(click.Group):
             return None
         if cmd_name == "version":
             return version
-        command = getattr(import_module(f"twinstream.cli.commands.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        room = "asking" if cmd_name in ASKING else "commands"
+        command = getattr(import_module(f"twinstream.cli.{room}.{name}"), name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
 

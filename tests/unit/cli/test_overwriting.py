@@ -11,9 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from twinstream.cli.asking.report import report
 from twinstream.cli.commands.calibrate import calibrate
 from twinstream.cli.commands.check import check
-from twinstream.cli.commands.report import report
 from twinstream.cli.shared.overwriting import may_write
 from twinstream.errors import SettingsError
 

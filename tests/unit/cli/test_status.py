@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from twinstream.cli.commands.status import HEADINGS, Overview
+from twinstream.cli.asking.status import HEADINGS, Overview
 
 LARGE = 2_345_678_901
 

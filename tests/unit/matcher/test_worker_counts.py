@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.support.workers import SPEC, Bench
-from twinstream.cli.commands.status import Overview
+from twinstream.cli.asking.status import Overview
 from twinstream.core.events import Side
 from twinstream.explain.receipts.markdown import markdown
 from twinstream.explain.receipts.receipt import receipt_of_status

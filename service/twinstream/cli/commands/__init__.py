@@ -1,1 +1,1 @@
-"""The commands, each a thin file of its name."""
+"""The commands that work on files and topics, each a thin file of its name."""

@@ -10,7 +10,7 @@ import click
 import orjson
 
 from twinstream.adapters.files.lines import InputFile
-from twinstream.cli.commands.divergences import listing
+from twinstream.cli.asking.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import print_json
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka

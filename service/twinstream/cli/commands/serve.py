@@ -41,6 +41,11 @@ from twinstream.spec.trial import as_trial, refusal
     help="How many matcher processes share the partitions of a comparison that is `co_partitioned`; 1.",
 )
 @click.option(
+    "--results",
+    help="The topic in which a Spark job with as many --shards says what it finds: this process shows it, "
+    "and has no matchers.",
+)
+@click.option(
     "--role",
     type=click.Choice(["all", "api", "matcher"]),
     help="What this process does: matchers and API; the API and the page alone, of what matchers elsewhere "
@@ -63,6 +68,7 @@ def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, *
       twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
       twinstream serve ads.yaml --role matcher --bind 127.0.0.1:8081    and    --role api
       twinstream serve ads.yaml --trial ads-looser.yaml
+      twinstream serve ads.yaml --results twinstream.results --shards 8
       twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
 
     Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file. It
