@@ -45,11 +45,13 @@ from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
-from twinstream.spec.lint.sharding import refusal
+from twinstream.spec.lint.sharding import refusal, refusal_by_key
 from twinstream.spec.load import ComparisonFile, digest
 from twinstream.spec.trial import changes, tried_beside
 from twinstream.status.comparison import Version
 
+MOST_PROCESSES = 64
+"""The most shards of a comparison on one host."""
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: searching for them after every 700 objects costs a tenth of the time."""
 
@@ -142,6 +144,7 @@ def serve(settings: Settings, files: list[ComparisonFile], announce: Callable[[s
     Raises SettingsError if it cannot start.
     """
     configure_logging()
+    settings = _of_results(settings)
     specs = [file.spec for file in files]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
@@ -156,7 +159,8 @@ def serve(settings: Settings, files: list[ComparisonFile], announce: Callable[[s
                 f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time, "
                 "barrier or input)"
             )
-        if reason := refusal(spec, settings.shards):
+        reason = refusal_by_key(spec) if settings.results else refusal(spec, settings.shards)
+        if reason is not None:
             raise SettingsError(reason)
     _try_settings(settings, specs[0])
     if settings.mask_key_file is not None:
@@ -170,12 +174,27 @@ def serve(settings: Settings, files: list[ComparisonFile], announce: Callable[[s
     asyncio.run(_serve(settings, files, listening, access))
 
 
+def _of_results(settings: Settings) -> Settings:
+    """The settings, with the role of a process that shows what a Spark job says, if it is one."""
+    if settings.results is None:
+        if settings.shards > MOST_PROCESSES:
+            raise SettingsError(
+                f"--shards {settings.shards}: a service divides a comparison over at most {MOST_PROCESSES} "
+                "processes; beyond that a Spark job carries it (docs/scale.md)"
+            )
+        return settings
+    if settings.role == "matcher":
+        raise SettingsError("--results shows what a Spark job says, and --role matcher shows nothing")
+    return settings.model_copy(update={"role": "api"})
+
+
 def _try_settings(settings: Settings, spec: Spec) -> None:
     """Build the clients once, without connecting, so that a wrong setting is reported at once."""
     try:
         if settings.role != "api":
             _make_source(settings, spec).close()
-        RedisStore(settings.redis, spec.name).close()
+        if settings.results is None:
+            RedisStore(settings.redis, spec.name).close()
     except TwinstreamError as error:
         raise SettingsError(str(error)) from None
 

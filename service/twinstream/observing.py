@@ -14,12 +14,14 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from twinstream.adapters.clocks import SystemClock
+from twinstream.adapters.kafka import results
+from twinstream.adapters.kafka.results import NO_HAND, ResultsShelf, ResultsTopics
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.matcher.worker import STANDBY
-from twinstream.ports import StatusRelay
+from twinstream.ports import Shelf, StatusRelay
 from twinstream.processes.remote_status import UNHEARD, News, Watcher
 from twinstream.processes.standby import Bulletin
 from twinstream.settings import Settings
@@ -30,6 +32,7 @@ from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 LISTEN_SECONDS = 1.0
 AT_A_TIME = 200
 """Publications shown before requests get their turn; at first there may be 10,000."""
+MOST_THREADS = 64
 LOOK_SECONDS = 0.25
 ANSWER_SECONDS = 30.0
 """For a reset: a matcher may wait ten seconds until it is possible, and for a slow store."""
@@ -49,7 +52,12 @@ class Observers:
         self._watched = [
             (spec, Shard(number, settings.shards)) for spec in specs for number in range(settings.shards)
         ]
-        self._threads = ThreadPoolExecutor(len(self._watched), "observer")
+        self._threads = ThreadPoolExecutor(min(len(self._watched), MOST_THREADS), "observer")
+        self._results = (
+            None
+            if settings.results is None
+            else ResultsTopics(settings.brokers, settings.results, settings.kafka)
+        )
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -63,9 +71,16 @@ class Observers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    def _shelf(self, spec: Spec) -> Shelf:
+        if self._results is not None:
+            return ResultsShelf(self._results, spec.name)
+        return RedisShelf(self._settings.redis, spec.name, uuid4().hex)
+
     async def _watch(self, spec: Spec, shard: Shard) -> None:
-        shelf = RedisShelf(self._settings.redis, spec.name, uuid4().hex)
-        watcher, loop = Watcher(digest(spec), shelf, shard, SystemClock()), asyncio.get_running_loop()
+        shelf = self._shelf(spec)
+        unheard = UNHEARD if self._results is None else results.UNHEARD
+        watcher = Watcher(digest(spec), shelf, shard, SystemClock(), unheard)
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
@@ -99,6 +114,8 @@ class Resets:
 
         The request goes to shard 0, which resets all of them.
         """
+        if self._settings.results is not None:
+            return ResetRefused(id=request.id, reason=NO_HAND)
         shelf = RedisShelf(self._settings.redis, name, uuid4().hex)
         relay = shelf.relay(Shard(0, self._settings.shards))
         try:

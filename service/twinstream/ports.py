@@ -83,6 +83,22 @@ class Gap(NamedTuple):
     left_out: bool = False
 
 
+class Passed(NamedTuple):
+    """Records of a partition that belong to other shards: nothing to compare before `position`.
+
+    `newest_ms` is Kafka's time of the last of them.
+    """
+
+    side: Side
+    partition: int
+    position: int
+    newest_ms: int
+
+
+Item = Batch | Gap | Passed
+"""What a source reads of a partition, in the order of the partition."""
+
+
 class Topic(NamedTuple):
     """A topic as Kafka describes it.
 

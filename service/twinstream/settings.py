@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. The secret
     in `mask_key_file` keys the hashes of masked values; without it each comparison has a secret in Redis. A
     process of the `role` api has no matchers, one of the role matcher no page and no API. `record_url` is the
-    address of a record in a Kafka UI: the page fills in {topic}, {partition} and {offset}.
+    address of a record in a Kafka UI: the page fills in {topic}, {partition} and {offset}. `results` is the
+    topic in which a Spark job says what it finds; a process with it has no matchers, and needs no Redis.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -75,7 +76,8 @@ class Settings(BaseSettings):
     kafka: Annotated[dict[str, str | int | bool], Field(repr=False)] = {}
     memory_limit: ByteSize | None = None
     role: Literal["all", "api", "matcher"] = "all"
-    shards: Annotated[int, Field(ge=1, le=64)] = 1
+    shards: Annotated[int, Field(ge=1, le=4096)] = 1
+    results: str | None = None
 
     @classmethod
     def settings_customise_sources(

@@ -55,9 +55,11 @@ def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     library = [*project["dependencies"], *extras["spark"], *extras["strategies"]]
+    job = [*project["dependencies"], *extras["spark-matcher"]]
     providers = packages_distributions()
     for module in MODULES:
-        requirements = library if module.parent.name == "spark" else project["dependencies"]
+        of_job = library if module.parent.name == "spark" else job
+        requirements = of_job if "spark" in module.parts else project["dependencies"]
         declared = {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
         for top in tops(module) - {"pydantic_core"}:
             names = {name.lower().replace("_", "-") for name in providers[top]}

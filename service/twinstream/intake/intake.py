@@ -24,7 +24,7 @@ from twinstream.explain.holes import of_falls, of_gap
 from twinstream.intake.batches import InSight, attempts_of, batches_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
-from twinstream.ports import Batch, Clock, Gap
+from twinstream.ports import Batch, Clock, Gap, Item, Passed
 from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.codec.digests import KeptCodec
 from twinstream.spec.compile.checks import FactReader
@@ -106,7 +106,7 @@ class Intake:
         if self.cut is not None:
             self.cut.begin(positions)
 
-    def take(self, item: Batch | Gap) -> None:
+    def take(self, item: Item) -> None:
         """Take an item from the source.
 
         Raises SourceError, and has taken nothing, while the records need something that is not there yet:
@@ -114,6 +114,9 @@ class Intake:
         """
         if isinstance(item, Gap):
             self._note_gap(item)
+            return
+        if isinstance(item, Passed):
+            self._go_on(item.side, item.partition, item.position, item.newest_ms)
             return
         started = self._clock.monotonic()
         marks: Sequence[object] | None = self._marks(item)
@@ -237,9 +240,12 @@ class Intake:
         return InSight(codec, side, run, batch)
 
     def _advance(self, batch: Batch) -> None:
-        self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1
-        newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
-        newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
+        self._go_on(batch.side, batch.partition, batch.offsets[-1] + 1, batch.timestamps_ms[-1])
+
+    def _go_on(self, side: Side, partition: int, position: int, latest_ms: int) -> None:
+        self.positions[side][partition] = position
+        newest = self.newest_ms[side]
+        newest[partition] = max(newest.get(partition, latest_ms), latest_ms)
 
     def _feed_without(self, refused: list[RefusedRecord], run: Run, side: Side) -> None:
         """Feed a run without the records that take no part in matching, which are counted.

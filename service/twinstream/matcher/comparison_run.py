@@ -32,7 +32,7 @@ from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
-from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
+from twinstream.ports import Batch, Clock, Item, Marks, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
@@ -140,7 +140,7 @@ class ComparisonRun:
     def _indivisible(self, topics: Mapping[Side, Topic]) -> str | None:
         """The reason why these topics cannot be compared in so many shards, or as co-partitioned ones."""
         counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
-        return unfit(self._spec, self._shard.of, counts)
+        return unfit(self._spec, self._shard, counts)
 
     def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
         """Begin without a checkpoint: as usual, or by rereading what Kafka's marks show as compared."""
@@ -197,7 +197,7 @@ class ComparisonRun:
         """Whether the start is found; records read before that are not saved, but reread after a crash."""
         return self.refusal is None and self.intake.waiting is None
 
-    def same_start(self, side: Side, items: Iterable[Batch | Gap]) -> bool:
+    def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
         Kafka may have deleted the beginning of records that were read already, so the earliest one read
@@ -372,7 +372,7 @@ class ComparisonRun:
         self.situation.saved = Saved.of(self.comparison)
 
 
-def _first_ms(item: Batch | Gap) -> int | None:
+def _first_ms(item: Item) -> int | None:
     return item.timestamps_ms[0] if isinstance(item, Batch) else None
 
 

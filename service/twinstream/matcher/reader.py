@@ -13,7 +13,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.intake.falls import Caution, without
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.ports import Batch, Clock, Gap, Source
+from twinstream.ports import Batch, Clock, Item, Source
 
 RETRY_SECONDS = 1.0
 """The interval after which a batch that could not be taken is tried again."""
@@ -24,7 +24,7 @@ class Reader:
 
     def __init__(self, run: ComparisonRun, source: Source, clock: Clock, caution: Caution) -> None:
         self._run, self._source, self._clock, self._caution = run, source, clock, caution
-        self._unread: dict[Side, deque[Batch | Gap]] = {}
+        self._unread: dict[Side, deque[Item]] = {}
         self._retry_at = dict.fromkeys(Side, 0.0)
         self._left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
         self._asked = True
@@ -34,6 +34,12 @@ class Reader:
     def goes_on(self) -> bool:
         """Whether the last round polled, and so may have waited for records."""
         return self._run.refusal is None and self._asked
+
+    def take(self, side: Side, items: Iterable[Item]) -> bool:
+        """Take items of a side that were read elsewhere, all of them; returns False if it has to wait."""
+        self._unread.setdefault(side, deque()).extend(items)
+        self._read(side)
+        return side not in self._unread
 
     def read(self) -> bool:
         """Read each side whose turn it is, for one round; returns whether anything was taken."""
@@ -64,22 +70,22 @@ class Reader:
         self._run.turns.note(side, count)
         return count
 
-    def _poll(self, side: Side) -> deque[Batch | Gap]:
+    def _poll(self, side: Side) -> deque[Item]:
         self._asked = True
         return deque(self._without_left_out(self._source.poll(side, self._run.turns.patience(side))))
 
-    def _without_left_out(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap]:
+    def _without_left_out(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items read, without the records that matchers fell over."""
         for item in items:
-            if isinstance(item, Gap):
-                yield item
-            else:
+            if isinstance(item, Batch):
                 yield from without(item, self._caution.left_out, self._topic(item.side))
+            else:
+                yield item
 
     def _topic(self, side: Side) -> str:
         return self._run.topics.ids().get(side, "")
 
-    def _take(self, item: Batch | Gap) -> bool:
+    def _take(self, item: Item) -> bool:
         """Pass an item to the intake; False if it needs a schema or a control record."""
         side = item.side
         if self._clock.monotonic() < self._retry_at[side]:

@@ -10,7 +10,7 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets, Shards
 from twinstream.matcher.stalled import silences
-from twinstream.ports import CheckpointStore, Clock, Publisher, Recall, Source, StatusRelay, Stored
+from twinstream.ports import CheckpointStore, Clock, Item, Publisher, Recall, Source, StatusRelay, Stored
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
 from twinstream.reporting.divergences import Reports
 from twinstream.reporting.record_refetch import explainer_of, nothing
@@ -209,6 +209,24 @@ class Worker:
         self._round()
         if not self._writer.trouble:
             self._shard_resets.follow(self._run, self._writer)
+
+    def feed(self, side: Side, items: Iterable[Item]) -> None:
+        """Take items of a side that were read elsewhere, in place of `step`; call `settle` after them.
+
+        Raises SourceError if they cannot be taken now, since they need something that is not there yet.
+        """
+        self._schedule.dirty = True
+        if self._run.refusal is None and not self._reader.take(side, items):
+            if reason := self._run.unsafe():
+                self._wait_for(reason)
+            elif lacking := self._reader.lacking.get(side):
+                raise SourceError(lacking)
+        self.comparison.review()
+
+    def settle(self) -> None:
+        """Survey, save and publish everything that was fed. Raises Fenced."""
+        self._schedule.hasten()
+        self.beat()
 
     def _round(self) -> None:
         if self._run.refusal is None:

@@ -40,9 +40,10 @@ class News(NamedTuple):
 
 
 class Watcher:
-    """One shard of a comparison, as its owner reports it."""
+    """One shard of a comparison, as its owner reports it. `unheard` is what to say while none does."""
 
-    def __init__(self, digest: str, shelf: Shelf, shard: Shard, clock: Clock) -> None:
+    def __init__(self, digest: str, shelf: Shelf, shard: Shard, clock: Clock, unheard: str = UNHEARD) -> None:
+        self._unheard = unheard
         self._shelf, self._shard = shelf, shard
         self._store, self._relay = shelf.store(shard), shelf.relay(shard)
         self._published: list[tuple[Publication, float | None]] = []
@@ -68,7 +69,7 @@ class Watcher:
             return FOREIGN
         if (shards := self._shelf.shards()) not in (None, self._shard.of):
             return OTHER_NUMBER.format(theirs=shards, own=self._shard.of)
-        return UNHEARD
+        return self._unheard
 
     def close(self) -> None:
         """Close connections."""

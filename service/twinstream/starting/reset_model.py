@@ -208,7 +208,7 @@ class ResetStarts:
             return
         topics = self._source.topics()
         counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
-        if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard.of, counts)) is not None:
+        if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard, counts)) is not None:
             raise Unsafe(reason)
 
     def _now(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import permutations
+from itertools import groupby, permutations
 from operator import add, attrgetter
 from typing import Any, TypeVar
 
@@ -376,13 +376,30 @@ def _if_known(choose: Callable[[list[T]], T], values: Sequence[T | None]) -> T |
 
 
 def _offsets(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """By partition; each partition is read by one shard."""
-    return dict(sorted((item for part in parts for item in part.items()), key=lambda item: int(item[0])))
+    """By partition the offset that all shards have come to; by key each of them reads all partitions."""
+    found: dict[str, int] = {}
+    for name, offset in sorted((item for part in parts for item in part.items()), key=lambda it: int(it[0])):
+        found[name] = min(offset, found.get(name, offset))
+    return found
 
 
 def _partitions(parts: Sequence[Sequence[PartitionProgress]]) -> list[PartitionProgress]:
-    """All partitions, each read by one shard."""
-    return sorted((one for part in parts for one in part), key=attrgetter("partition"))
+    """All partitions; one that several shards read is as far as the last of them."""
+    every = sorted((one for part in parts for one in part), key=attrgetter("partition"))
+    return [_furthest_behind(list(same)) for _, same in groupby(every, key=attrgetter("partition"))]
+
+
+def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
+    if len(parts) == 1:
+        return parts[0]
+    least = {name: _known(min, parts, name) for name in ("first", "begin", "settled", "position")}
+    most = {name: _known(max, parts, name) for name in ("end", "lag", "newest_event_at")}
+    return parts[0].model_copy(update={**least, **most})
+
+
+def _known(choose: Callable[..., Any], parts: Sequence[PartitionProgress], name: str) -> Any:
+    values = [value for part in parts if (value := getattr(part, name)) is not None]
+    return choose(values, default=None)
 
 
 def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:

@@ -1,13 +1,19 @@
-"""Shards: the partitions of a comparison that each of several matchers compares.
+"""Shards: the parts of a comparison that several matchers compare.
 
-A comparison can be divided if its file asserts that its topics are co-partitioned: events that are equal or
-dependent are in partitions of the same number. Then a shard is the comparison of its partitions alone, and
-whatever is sound for a comparison is sound for a shard.
+A comparison can be divided where events that are equal or dependent belong to one part. Then a shard is the
+comparison of its part alone, and whatever is sound for a comparison is sound for a shard. There are two ways:
+
+- by partition (`Shard`), if the file asserts that its topics are co-partitioned: a shard reads partitions;
+- by key (`KeyShard`): `shard_of` tells the shard of an event. Somebody has to read all partitions, and to
+  deal the events out.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from twinstream.core.order import stable
 
 
 class Shard(NamedTuple):
@@ -15,6 +21,11 @@ class Shard(NamedTuple):
 
     number: int = 0
     of: int = 1
+
+    @property
+    def by_partition(self) -> bool:
+        """Whether the number of a partition tells its shard."""
+        return True
 
     @property
     def whole(self) -> bool:
@@ -33,4 +44,28 @@ class Shard(NamedTuple):
         return f"shard {self.number} of {self.of}"
 
 
+class KeyShard(Shard):
+    """One part of a comparison that is divided by key: it has a share of the events of all partitions."""
+
+    __slots__ = ()
+
+    @property
+    def by_partition(self) -> bool:
+        """Whether the number of a partition tells its shard."""
+        return False
+
+    def has(self, partition: int) -> bool:  # noqa: ARG002 - all of them
+        """Whether events of a partition may belong to this shard."""
+        return True
+
+
 WHOLE = Shard()
+
+
+def shard_of(key: Any, shards: int) -> int:
+    """The number of the shard that events with a key belong to, the same in every process.
+
+    >>> shard_of("taxi 7", 8) == shard_of("taxi 7", 8)
+    True
+    """
+    return int.from_bytes(blake2b(stable(key), digest_size=8).digest()) % shards

@@ -6,9 +6,11 @@ matchers of a comparison come to the same answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, Node, nodes
 from twinstream.spec.lint.relations import links
@@ -22,7 +24,13 @@ class Division(NamedTuple):
 
 
 def division(spec: Spec) -> Division:
-    """Whether several matcher processes can share the work of a comparison, and how."""
+    """Whether several matchers can share the work of a comparison, and how."""
+    reason = _undealable(spec)
+    possible, text = _by_partition(spec)
+    return Division(possible, f"{text}; on Spark {f'not: {reason}' if reason else 'by key'}")
+
+
+def _by_partition(spec: Spec) -> Division:
     if (reason := _indivisible(spec)) is not None:
         return Division(False, f"one shard only: {reason}")
     if not spec.co_partitioned:
@@ -47,17 +55,60 @@ def refusal(spec: Spec, shards: int) -> str | None:
     return reason and f"comparison {spec.name!r} cannot be divided over {shards} shards: {reason}"
 
 
-def unfit(spec: Spec, shards: int, partitions: tuple[int, int]) -> str | None:
-    """Why topics with so many partitions cannot be compared in so many shards, as a sentence."""
+def unfit(spec: Spec, shard: Shard, partitions: tuple[int, int]) -> str | None:
+    """Why topics with so many partitions cannot be compared in the shards of this one, as a sentence."""
     one, other = partitions
     if spec.co_partitioned and one != other:
         return (
             f"the topics have {one} and {other} partitions, but the file says `co_partitioned: true`: equal "
             "events cannot all have the same partition number; remove it"
         )
-    if one < shards:
-        return f"the topics have {one} partitions, too few for {shards} shards: start at most {one}"
+    if shard.by_partition and one < shard.of:
+        return f"the topics have {one} partitions, too few for {shard.of} shards: start at most {one}"
     return None
+
+
+def refusal_by_key(spec: Spec) -> str | None:
+    """Why the events of a comparison cannot be dealt out to shards by key; None if they can.
+
+    A `changed` divergence pairs two events by their identity, so events of one identity need one shard.
+    """
+    reason = _undealable(spec)
+    return reason and f"comparison {spec.name!r} cannot be divided by key: {reason}"
+
+
+def _undealable(spec: Spec) -> str | None:
+    return _undealt_order(spec) or next((why for found, why in _undealt(spec) if found), None)
+
+
+def _undealt_order(spec: Spec) -> str | None:
+    """Why the order of a comparison, or its identity, keeps no keys apart."""
+    node, *_ = nodes(spec.order, spec.compared_kinds)
+    if isinstance(node.order, Barrier):
+        return "a barrier depends on the events of all keys"
+    if not _has_keys(node):
+        return "events of all keys can depend on each other: declare `per_key`, `by_key` or `unordered`"
+    if spec.named_by is not None and (more := _keys(node) - set(spec.named_by)):
+        return (
+            f"two events of one identity may have different keys: add {', '.join(sorted(more))} to `identity`"
+        )
+    return None
+
+
+def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
+    """What a comparison may declare that needs more than the events of one key, and why."""
+    later = "{} is not supported there yet"
+    yield spec.folding, later.format("`emits`")
+    yield spec.duplicates.policy == "replays", later.format("`duplicates: {policy: replays}`")
+    yield spec.overdue.clock == "input", later.format("`overdue: {clock: input}`")
+    yield spec.keep == "hashes", later.format("`keep: hashes`")
+    yield (
+        spec.known_differences,
+        "`known_differences` have ceilings, and no shard knows what the others have explained",
+    )
+    yield spec.start.at in ("barrier", "input"), f"`start: {spec.start.at}` needs all events to find it"
+    yield spec.checks, "`checks` judge each side as a whole, and a shard sees only its own keys"
+    yield spec.on_divergence == "halt", "`on_divergence: halt` ends at the first difference of all keys"
 
 
 def _indivisible(spec: Spec) -> str | None:
@@ -89,9 +140,19 @@ def _indivisible(spec: Spec) -> str | None:
 
 def _has_keys(node: Node) -> bool:
     """Whether some fields keep events apart: those that differ in one of them never depend on each other."""
-    keys = [
+    return not _links(node) or bool(_keys(node))
+
+
+def _keys(node: Node) -> set[str]:
+    """The fields that keep events apart; none where events depend on nothing."""
+    found = _links(node)
+    return set.intersection(*found) if found else set()
+
+
+def _links(node: Node) -> list[set[str]]:
+    """For each way in which two events can depend on each other, the fields that must be equal then."""
+    return [
         {field for field, other in link.same if field == other}
         for pair in combinations_with_replacement(node.kinds, 2)
         for link in links(node.order, *pair)
     ]
-    return not keys or bool(set.intersection(*keys))

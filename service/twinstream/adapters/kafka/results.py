@@ -1,0 +1,266 @@
+"""Reads what a Spark job says of a comparison, from its results topics: a shelf without a hand.
+
+A status counts by the same argument as one that comes through Redis (`processes.standby`), with two changes:
+
+- The offset of its record takes the place of its number. The topic has one partition, so it grows.
+- No clock stands between the host of a task and this one. So both must agree within `CLOCKS_APART_SECONDS`;
+  a status that comes from the future is not heard.
+
+The token of the owner is the run of the job. Two jobs that write about one comparison take turns in it, and
+then no status counts.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode
+from threading import Lock
+from typing import Any, NamedTuple
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from twinstream.adapters.kafka.client import Properties, config_of, reason_of
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.errors import StoreError
+from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
+
+CLOCKS_APART_SECONDS = 5.0
+DIVERGENCES = ".divergences"
+JOB = "job"
+"""In the place of a shard: the claim of a job."""
+READ_AT_ONCE = 10_000
+UNHEARD = (
+    "no Spark job is heard that compares this: start it with the same comparison file, --results and "
+    "--shards, or wait until its next batch"
+)
+NO_HAND = "a Spark job is reset by starting it with a new checkpoint location: see docs/scale.md"
+
+
+class _Told(NamedTuple):
+    """The last status of a shard."""
+
+    run: str
+    of: int
+    began: str
+    head: bytes
+    stamp: float
+    bulletin: bytes
+
+
+class ResultsTopics:
+    """The results topics, read so far; all its methods may be called from any thread.
+
+    `statuses` are by comparison and shard, `reports` besides by id, `owners` the runs that claimed them last.
+    """
+
+    def __init__(self, brokers: str, results: str, properties: Properties) -> None:
+        self._results, self._brokers = results, brokers
+        more = {"group.id": "twinstream.results", "enable.auto.commit": False}
+        more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
+        self._consumer = Consumer({**config_of(brokers, properties), **more})
+        self._consumer.assign(
+            [TopicPartition(name, 0, OFFSET_BEGINNING) for name in (results, results + DIVERGENCES)]
+        )
+        self._lock = Lock()
+        self.owners: dict[str, str] = {}
+        self.statuses: dict[tuple[str, int], _Told] = {}
+        self.reports: dict[tuple[str, int], dict[str, tuple[str, bytes]]] = {}
+
+    def read(self) -> None:
+        """Read what has come, without waiting. Raises StoreError if Kafka does not answer."""
+        with self._lock:
+            while messages := self._consumer.consume(READ_AT_ONCE, 0):
+                for message in messages:
+                    self._take(message)
+
+    def _take(self, message: Any) -> None:
+        error = message.error()
+        if error is not None:
+            if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+                raise StoreError(
+                    f"kafka at {self._brokers} has no topic {self._results}: start the Spark job, which "
+                    "makes it, or correct --results"
+                )
+            raise StoreError(f"kafka at {self._brokers} does not answer: {error.str()}")
+        name, shard, *more = message.key().decode().split("/", 2)
+        said = orjson.loads(message.value())
+        if shard == JOB:
+            self.owners[name] = said["run"]
+            return
+        place = (name, int(shard))
+        if more:
+            report = orjson.dumps(said["report"])
+            self.reports.setdefault(place, {})[more[0]] = (said["began"], report)
+            return
+        bulletin = said["bulletin"] | {"number": float(message.offset())}
+        told = _Told(
+            said["run"],
+            said["of"],
+            said["began"],
+            b64decode(said["head"]),
+            bulletin["stamp"],
+            orjson.dumps(bulletin),
+        )
+        self.statuses[place] = told
+
+    def close(self) -> None:
+        """Close the consumer."""
+        try:
+            self._consumer.close()
+        except KafkaException as error:
+            raise StoreError(reason_of(error)) from None
+
+
+class ResultsShelf:
+    """What a job says of one comparison: a `Shelf` that is only read."""
+
+    def __init__(self, topics: ResultsTopics, name: str) -> None:
+        self._topics, self._name = topics, name
+
+    def shards(self) -> int | None:
+        """The number of shards of the job."""
+        return next(
+            (told.of for (name, _), told in self._topics.statuses.items() if name == self._name), None
+        )
+
+    def begin(self, shards: int) -> int:
+        """The number in effect."""
+        return self.shards() or shards
+
+    def replace(self, old: int, new: int) -> None:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    def store(self, shard: Shard) -> ResultsStore:
+        """What a shard has saved."""
+        return ResultsStore(self._topics, self._name, shard)
+
+    def relay(self, shard: Shard) -> ResultsRelay:
+        """What a shard tells."""
+        return ResultsRelay(self._topics, self._name, shard)
+
+    def mask_secret(self, fresh: bytes) -> bytes:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    def close(self) -> None:
+        """Do nothing: other comparisons share the topics."""
+
+
+class ResultsStore:
+    """The saved divergences of a shard; nobody saves through it."""
+
+    def __init__(self, topics: ResultsTopics, name: str, shard: Shard) -> None:
+        self._topics, self._place = topics, (name, shard.number)
+        self._passed: dict[str, bytes] = {}
+        self._began = ""
+
+    def glance(self) -> Stored:
+        """The head of the shard, and the divergences that were saved since the last call."""
+        told = self._topics.statuses.get(self._place)
+        if told is None or not told.head:
+            return EMPTY
+        if told.began != self._began:
+            self._began, self._passed = told.began, {}
+        reports = self._topics.reports.get(self._place, {})
+        new = {
+            key: report
+            for key, (began, report) in reports.items()
+            if began == told.began and self._passed.get(key) != report
+        }
+        self._passed.update(new)
+        return Stored(1, told.head, (), new)
+
+    def acquire(self) -> bool:
+        """Never: the job owns it."""
+        return False
+
+    def load(self) -> Stored:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    def clear(self) -> None:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    seize = clear
+
+    def renew(self, sequence: int) -> bool:
+        """Nothing to prolong."""
+        return False
+
+    def release(self) -> None:
+        """Do nothing."""
+
+    def answers(self) -> bool:
+        """Whether it answers."""
+        return True
+
+    def memory_bytes(self) -> int:
+        """Not known."""
+        return 0
+
+    def head(self) -> bytes:
+        """The head of the shard."""
+        return self.glance().head
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class OneWayRelay:
+    """A relay of which one end is missing: nobody tells, takes, asks or answers."""
+
+    def time(self) -> float | None:
+        """None: it is not the owner's."""
+        return None
+
+    def tell(self, bulletin: bytes) -> None:
+        """Do nothing."""
+
+    def take(self) -> Asked | None:
+        """Nothing."""
+        return None
+
+    def answer(self, ticket: str, outcome: bytes) -> None:
+        """Do nothing."""
+
+    def heard(self) -> Heard | None:
+        """Nothing."""
+        return None
+
+    def ask(self, request: bytes) -> str | None:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
+    def answered(self, ticket: str) -> bytes | None:
+        """Nothing."""
+        return None
+
+    def withdraw(self, ticket: str) -> bool:
+        """Nothing waits."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ResultsRelay(OneWayRelay):
+    """The bulletins of a shard, as its job has told them."""
+
+    def __init__(self, topics: ResultsTopics, name: str, shard: Shard) -> None:
+        self._topics, self._name, self._shard = topics, name, shard
+
+    def heard(self) -> Heard | None:
+        """The last bulletin of the shard, if it is of a job with as many shards. Raises StoreError."""
+        self._topics.read()
+        told = self._topics.statuses.get((self._name, self._shard.number))
+        now = time.time()
+        if told is None or told.of != self._shard.of or told.stamp > now + CLOCKS_APART_SECONDS:
+            return None
+        return Heard(max(now, told.stamp), told.run, told.bulletin)

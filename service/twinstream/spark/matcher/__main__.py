@@ -1,0 +1,73 @@
+"""The job of a comparison, for `spark-submit`: `twinstream spark-submit-args` prints the whole command."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from twinstream.errors import TwinstreamError
+from twinstream.settings import load as settings_of
+from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
+from twinstream.spark.matcher.job import Pace, job_of, start
+from twinstream.spec.load import load
+
+
+@click.command()
+@click.argument("spec", type=click.Path())
+@click.option("--brokers", required=True, help="Kafka, HOST:PORT[,HOST:PORT…].")
+@click.option("--results", required=True, help="The topic in which the job says what it finds.")
+@click.option("--checkpoint", required=True, help="The checkpoint location of the query.")
+@click.option("--shards", type=click.IntRange(1, 4096), default=8, help="How many shards; 4 for each core.")
+@click.option("--seconds", type=float, default=2.0, help="The time between two batches.")
+@click.option("--records", type=int, default=500_000, help="The most records of a batch.")
+@click.option("--config", type=click.Path(), help="Settings file (YAML): kafka: {…}.")
+def main(
+    spec: str,
+    brokers: str,
+    results: str,
+    checkpoint: str,
+    shards: int,
+    seconds: float,
+    records: int,
+    config: str | None,
+) -> None:
+    """Compare the topics of a comparison file, until told to stop."""
+    try:
+        run(spec, brokers, results, checkpoint, shards, Pace(seconds, records), config)
+    except TwinstreamError as error:
+        raise SystemExit(_said(str(error))) from None
+
+
+def run(
+    spec: str, brokers: str, results: str, checkpoint: str, shards: int, pace: Pace, config: str | None
+) -> None:
+    """Run the job. Raises a TwinstreamError that says why it ends."""
+    kafka = settings_of({"brokers": brokers}, config).kafka
+    job = job_of(load(spec), brokers, results, shards, kafka)
+    make_topics(brokers, results, kafka)
+    claim = Claim(brokers, results, kafka, job.spec.name, job.run)
+    claim.make(lambda text: click.echo(f"twinstream: {text}", err=True))
+    session = SparkSession.builder.appName(f"twinstream {job.spec.name}").getOrCreate()
+    query = start(session, job, checkpoint, pace)
+    try:
+        _watch(query, claim)
+    finally:
+        query.stop()
+        claim.close()
+
+
+def _watch(query: StreamingQuery, claim: Claim) -> None:
+    while not query.awaitTermination(LOOK_SECONDS):
+        claim.check()
+
+
+def _said(text: str) -> int:
+    click.echo(f"twinstream: {text}", err=True)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

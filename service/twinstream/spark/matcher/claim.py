@@ -1,0 +1,100 @@
+"""One job a comparison: a job that begins waits for another to fall silent, and an older one ends.
+
+Spark keeps two queries from one checkpoint; nothing keeps them from two checkpoints with one results topic.
+So a job writes its *claim* there before it begins, and looks at the topic as long as it runs. The last claim
+wins: whoever finds a later one than its own, ends. Until then the statuses of both come in turns, and those
+who show them take neither for the owner's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import orjson
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+from twinstream.adapters.kafka.client import LinkFaults, admin_client, reason_of
+from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
+from twinstream.errors import Fenced, SourceError, StoreError
+
+SILENT_SECONDS = 10.0
+"""After so long without a status another job counts as ended."""
+LOOK_SECONDS = 1
+TIMEOUT_SECONDS = 10.0
+TAKEN_OVER = (
+    "another job has claimed comparison {name!r} on the results topic {results}, so this one ends: run one "
+    "of them, or give each its own --results"
+)
+
+
+def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> None:
+    """Make the results topics if they are missing. Raises SourceError."""
+    client = admin_client(brokers, dict(properties), LinkFaults())
+    topics = [
+        NewTopic(name, num_partitions=1, config={"cleanup.policy": "compact"})
+        for name in (results, results + DIVERGENCES)
+    ]
+    made: Mapping[str, Future[Any]] = client.create_topics(topics, request_timeout=TIMEOUT_SECONDS)
+    for name, future in made.items():
+        try:
+            future.result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise SourceError(
+                    f"kafka at {brokers} does not make topic {name}: {reason_of(error)}"
+                ) from None
+
+
+class Claim:
+    """The claim of one run of a job on a comparison."""
+
+    def __init__(
+        self, brokers: str, results: str, properties: Mapping[str, Any], name: str, run: str
+    ) -> None:
+        self._brokers, self._results, self._name, self._run = brokers, results, name, run
+        self._topics = ResultsTopics(brokers, results, dict(properties))
+        self._properties = properties
+
+    def make(self, say: Callable[[str], object]) -> None:
+        """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""
+        waiting = False
+        while (silent := self._silence()) < SILENT_SECONDS:
+            if not waiting:
+                say(
+                    f"another job writes about comparison {self._name!r}: this one begins when that has ended"
+                )
+            waiting = True
+            time.sleep(max(LOOK_SECONDS, SILENT_SECONDS - silent))
+        producer = Producer({**self._properties, "bootstrap.servers": self._brokers, "acks": "all"})
+        value = orjson.dumps({"run": self._run})
+        producer.produce(self._results, key=f"{self._name}/{JOB}".encode(), value=value, partition=0)
+        if producer.flush(TIMEOUT_SECONDS):
+            raise SourceError(
+                f"kafka at {self._brokers} does not take the claim of the job: is it reachable?"
+            )
+
+    def check(self) -> None:
+        """Raise Fenced if another job has a later claim; Kafka may be away."""
+        try:
+            self._topics.read()
+        except StoreError:
+            return
+        if self._topics.owners.get(self._name, self._run) != self._run:
+            raise Fenced(TAKEN_OVER.format(name=self._name, results=self._results))
+
+    def _silence(self) -> float:
+        """The seconds since the last status of another job, by the clocks of the hosts."""
+        until = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < until:
+            self._topics.read()
+            time.sleep(0.05)
+        said = [told.stamp for (name, _), told in self._topics.statuses.items() if name == self._name]
+        return time.time() - max(said, default=0.0)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._topics.close()

@@ -1,0 +1,141 @@
+"""The query of a comparison: from both topics to its results topics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from twinstream.adapters.kafka.source import KafkaSource, record_reader
+from twinstream.core.events import Side
+from twinstream.errors import SettingsError
+from twinstream.explain.masking import fresh_secret
+from twinstream.ports import Positions
+from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
+from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import refusal_by_key
+from twinstream.starting.start import Unsafe, positions_of
+
+CONF = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""Settings of the session that the query needs."""
+END_SECONDS = 5.0
+
+
+def job_of(
+    spec: Spec, brokers: str, results: str, shards: int, kafka: Mapping[str, Any] | None = None
+) -> Job:
+    """What the tasks need to know. Raises SettingsError and SourceError."""
+    if reason := refusal_by_key(spec):
+        raise SettingsError(reason)
+    names = {side: spec.version_of(side).topic for side in Side}
+    source = KafkaSource(brokers, spec.name, names, dict(kafka or {}), record_reader(spec))
+    try:
+        topics = source.topics()
+    finally:
+        source.close()
+    return Job(spec, brokers, dict(kafka or {}), results, shards, uuid4().hex, topics, fresh_secret())
+
+
+class Pace(NamedTuple):
+    """The seconds between two batches, and the most records of a batch."""
+
+    seconds: float = 2.0
+    records: int = 500_000
+
+
+def start(spark: SparkSession, job: Job, checkpoint: str | Path, pace: Pace) -> StreamingQuery:
+    """Start the query of a comparison, or go on from its checkpoint."""
+    for key, value in CONF.items():
+        spark.conf.set(key, value)
+    rows = results_of(spark, job, pace.records)
+    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", job.brokers)
+    writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
+    writer = writer.queryName(f"twinstream {job.spec.name}")
+    return writer.trigger(processingTime=f"{pace.seconds} seconds").start()
+
+
+def results_of(spark: SparkSession, job: Job, most: int) -> DataFrame:
+    """The records for the results topics, as a stream of batches of at most so many records."""
+    dealt = _records(spark, job, most).mapInArrow(_dealing(job), SCHEMA)
+    return dealt.groupBy("shard").transformWithStateInPandas(
+        ShardProcessor(job), OUTPUT, "Update", "ProcessingTime"
+    )
+
+
+def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.brokers)
+    options = {
+        "subscribe": ",".join(job.names.values()),
+        "startingOffsets": _starts(job),
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "maxOffsetsPerTrigger": str(most),
+        "includeHeaders": str(job.spec.reads_marks or job.spec.whole).lower(),
+    }
+    rows = reader.options(**options).load()
+    more = [*(["key"] if job.spec.reads_keys or job.spec.whole else [])]
+    more += ["headers"] if job.spec.reads_marks or job.spec.whole else []
+    return rows.selectExpr(
+        "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms", "value", *more
+    )
+
+
+def _starts(job: Job) -> str:
+    """Where the query begins, as the comparison file says. Raises SettingsError."""
+    try:
+        positions: Positions = positions_of(job.spec, job.topics)
+    except Unsafe as reason:
+        raise SettingsError(str(reason)) from None
+    return json.dumps(
+        {job.names[side]: {str(p): offset for p, offset in positions[side].items()} for side in Side}
+    )
+
+
+def _dealing(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def deal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _dealer(job).parcels(batches)
+
+    return deal
+
+
+_dealers: dict[str, Dealer] = {}
+
+
+def _dealer(job: Job) -> Dealer:
+    """The dealer of this process, which remembers the shards of keys between tasks."""
+    if job.run not in _dealers:
+        _dealers[job.run] = Dealer(job.spec, Codec(job.spec), job.shards, _ends(job))
+    return _dealers[job.run]
+
+
+def _ends(job: Job) -> Callable[[str, int], int]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": job.brokers,
+            "group.id": f"twinstream.{job.spec.name}.ends",
+            "isolation.level": "read_committed",
+            **job.kafka,
+        }
+    )
+
+    def end(topic: str, partition: int) -> int:
+        try:
+            return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), END_SECONDS)[1])
+        except (KafkaException, TypeError):  # The client returns None when the time is over.
+            return UNKNOWN
+
+    return end

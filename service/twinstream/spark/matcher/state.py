@@ -1,0 +1,156 @@
+"""The checkpoints of a shard in the state of a Spark query, and the bulletins of its worker.
+
+Spark keeps the state variables of a shard under its key, and commits them with the offsets of the batch: all
+that a batch did, or nothing. So the state needs no lease and no fence of its own. A checkpoint has the same
+parts as in the service (`checkpoints.format`): a head, a base with its deltas, and the kept divergences.
+
+A task may run twice, and the second time in another Python worker. So each save has a *token*, drawn at
+random: a live worker goes on only from the very save that the query has committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+from twinstream.adapters.kafka.results import OneWayRelay
+from twinstream.errors import Outdated
+from twinstream.ports import EMPTY, Checkpoint, Stored
+
+
+class Variables(NamedTuple):
+    """The state variables of the shard whose rows are handled."""
+
+    head: Any
+    bodies: Any
+    reports: Any
+
+    @classmethod
+    def of(cls, handle: StatefulProcessorHandle) -> Variables:
+        """Declare them."""
+        return cls(
+            handle.getValueState("head", "sequence LONG, token STRING, head BINARY"),
+            handle.getMapState("bodies", "sequence LONG", "body BINARY"),
+            handle.getMapState("reports", "id STRING", "report BINARY"),
+        )
+
+    def token(self) -> str | None:
+        """The token of the last save; None if there is none."""
+        found = self.head.get()
+        return None if found is None else found[1]
+
+
+class StateStore:
+    """A `CheckpointStore` on the state of a query. `bind` it to the variables before each batch.
+
+    `token` and `head` are those of the last save.
+    """
+
+    def __init__(self) -> None:
+        self._variables: Variables | None = None
+        self._sequences: list[int] = []
+        self._sequence: int | None = None
+        self._bytes = 0
+        self.token: str | None = None
+        self.head = b""
+        self._saved: dict[str, bytes] = {}
+
+    def bind(self, variables: Variables) -> None:
+        """Use these variables from now on."""
+        self._variables = variables
+
+    @property
+    def _state(self) -> Variables:
+        assert self._variables is not None, "it is bound"
+        return self._variables
+
+    def take_saved(self) -> dict[str, bytes]:
+        """The divergences saved since the last call, by id."""
+        saved, self._saved = self._saved, {}
+        return saved
+
+    def acquire(self) -> bool:
+        """Spark gives the key of a shard to one task at a time."""
+        return True
+
+    def load(self) -> Stored:
+        """The state saved last."""
+        found = self._state.head.get()
+        if found is None:
+            return EMPTY
+        sequence, self.token, head = found
+        bodies = {key[0]: bytes(body[0]) for key, body in self._state.bodies.iterator()}
+        reports = {key[0]: bytes(report[0]) for key, report in self._state.reports.iterator()}
+        self._sequence, self._sequences = sequence, sorted(bodies)
+        self._saved = dict(reports)  # They may not have been told, if the job ended meanwhile.
+        self.head = bytes(head)
+        return Stored(sequence, bytes(head), [bodies[one] for one in self._sequences], reports)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Make a checkpoint take effect with the batch. Raises Outdated for a delta on another one."""
+        if checkpoint.after is not None and checkpoint.after != self._sequence:
+            raise Outdated(f"the state has checkpoint {self._sequence}, not {checkpoint.after}")
+        self._drop(len(self._sequences) if checkpoint.after is None else checkpoint.dropped)
+        if checkpoint.anew:
+            self._state.reports.clear()
+        self._state.bodies.updateValue((checkpoint.sequence,), (checkpoint.body,))
+        for key, report in checkpoint.divergences.items():
+            self._state.reports.updateValue((key,), (report,))
+        self._saved.update(checkpoint.divergences)
+        self.token, self._sequence = uuid4().hex, checkpoint.sequence
+        self._sequences.append(checkpoint.sequence)
+        self.head = checkpoint.head
+        self._state.head.update((checkpoint.sequence, self.token, checkpoint.head))
+
+    def _drop(self, count: int) -> None:
+        for sequence in self._sequences[:count]:
+            self._state.bodies.removeKey((sequence,))
+        del self._sequences[:count]
+
+    def clear(self) -> None:
+        """Delete everything."""
+        for variable in self._state:
+            variable.clear()
+        self._sequences, self._sequence, self.token = [], None, None
+
+    def renew(self, sequence: int) -> bool:
+        """Whether the state has the checkpoint with this sequence number."""
+        return self._sequence == sequence
+
+    def release(self) -> None:
+        """Do nothing."""
+
+    def answers(self) -> bool:
+        """Whether the store answers: Spark does, or fails the task."""
+        return True
+
+    def memory_bytes(self) -> int:
+        """Not known: the state is Spark's (see the metrics of its query)."""
+        return 0
+
+    def glance(self) -> Stored:
+        """Nothing: nobody looks on."""
+        return EMPTY
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class LastBulletin(OneWayRelay):
+    """Keeps the last bulletin of a worker until its batch writes it."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self.bulletin: bytes | None = None
+
+    def time(self) -> float | None:
+        """Seconds since 1970 by the clock of this host."""
+        return self._now().timestamp()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Keep a bulletin."""
+        self.bulletin = bulletin

@@ -1,0 +1,197 @@
+"""The matcher as a Spark job: the answers of `check`, over restarts, on real Spark and Kafka."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.integration.spark.conftest import SPEC, Pipelines, compared
+from tests.support.spark import SOCKETS
+from tests.support.waiting import eventually
+from twinstream.adapters.kafka.results import ResultsTopics
+from twinstream.api.state.merging import merged
+from twinstream.bootstrap import expectation
+from twinstream.errors import Fenced, StoreError
+from twinstream.processes.standby import Bulletin
+from twinstream.spark.matcher.claim import Claim, make_topics
+from twinstream.spark.matcher.job import Pace, job_of, start
+from twinstream.spec.load import ComparisonFile, loads
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport
+
+pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(600)]
+
+SHARDS = 3
+MORE = "show: [k, n, v]\nidentity: [k, n]\nevidence: {matched: 1, seconds: 0}"
+
+
+@dataclass
+class Compared:
+    """Two topics that are partitioned differently, and a job that compares them."""
+
+    pipelines: Pipelines
+    reference: str
+    candidate: str
+    results: str
+    queries: int = 0
+
+    @property
+    def text(self) -> str:
+        return SPEC.format(self.reference, self.candidate, MORE)
+
+    @contextmanager
+    def job(self) -> Iterator[StreamingQuery]:
+        """A job on one checkpoint, as after a start of its driver."""
+        self.queries += 1
+        brokers = self.pipelines.kafka.brokers
+        job = job_of(loads(self.text), brokers, self.results, SHARDS)
+        make_topics(brokers, self.results, {})
+        checkpoint = self.pipelines.folder / "checkpoint"
+        query = start(self.pipelines.spark, job, checkpoint, Pace(seconds=0.2, records=1_000))
+        try:
+            yield query
+        finally:
+            query.stop()
+
+    def write(self, numbers: range, faults: random.Random) -> None:
+        """Events for both sides, each in partitions of its own, with a few faults of the candidate."""
+        events = [{"k": number % 17, "n": number, "v": number % 5} for number in numbers]
+        self._write(self.reference, events, partitions=3)
+        early = events[:-200]  # so that later events of their keys settle them
+        *changed, lost = faults.sample(early, 5)
+        for event in changed:
+            event["v"] = -1
+        events.remove(lost)
+        self._write(self.candidate, events, partitions=2)
+
+    def _write(self, topic: str, events: list[dict[str, int]], partitions: int) -> None:
+        """Each key in one partition, which is another on each side."""
+        producer = Producer({"bootstrap.servers": self.pipelines.kafka.brokers, "enable.idempotence": True})
+        for event in events:
+            producer.produce(topic, json.dumps(event).encode(), partition=event["k"] % partitions)
+        assert producer.flush(30) == 0
+
+    @contextmanager
+    def results_so_far(self) -> Iterator[ResultsTopics]:
+        topics = ResultsTopics(self.pipelines.kafka.brokers, self.results, {})
+        yield topics
+        topics.close()
+
+
+def told(topics: ResultsTopics, file: ComparisonFile) -> ComparisonStatus | None:
+    """What all shards together say; None before each has said something."""
+    topics.read()
+    said = {
+        shard: Bulletin.model_validate_json(status.bulletin).said
+        for (_, shard), status in topics.statuses.items()
+    }
+    if len(said) < SHARDS:
+        return None
+    return merged(expectation(file, SHARDS), said, datetime.now(UTC))
+
+
+def come_to(topics: ResultsTopics, text: str, reference: int, query: StreamingQuery) -> ComparisonStatus:
+    """The status once so many events of the reference are settled, and all that differs is final."""
+    file = ComparisonFile(loads(text), text)
+
+    def settled() -> bool:
+        assert query.exception() is None, query.exception()
+        status = told(topics, file)
+        if status is None:
+            return False
+        last[:] = [status]
+        final = status.closed_divergences.total == status.divergences.total
+        both = status.unmatched
+        return final and status.events.reference == reference and not (both.reference or both.candidate)
+
+    last: list[ComparisonStatus] = []
+    eventually(settled, seconds=150, what=f"the shards settle all events: {last}", every_seconds=0.3)
+    return last[0]
+
+
+def reports(topics: ResultsTopics) -> dict[str, DivergenceReport]:
+    return {
+        key: DivergenceReport.model_validate_json(report)
+        for of_shard in topics.reports.values()
+        for key, (_, report) in of_shard.items()
+    }
+
+
+@pytest.fixture
+def both(pipelines: Pipelines) -> Compared:
+    reference, candidate = pipelines.topic(partitions=3), pipelines.topic(partitions=2)
+    return Compared(pipelines, reference, candidate, f"{reference}.results")
+
+
+def python_workers() -> list[int]:
+    """The processes that run Python for Spark's tasks."""
+    found = subprocess.run(["pgrep", "-f", "pyspark.daemon"], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
+def test_a_job_that_is_killed_and_started_again_finds_what_check_finds(both: Compared) -> None:
+    seed = random.SystemRandom().randrange(1 << 30)
+    print(f"seed {seed}")
+    faults = random.Random(seed)
+    both.write(range(1_000), faults)
+    make_topics(both.pipelines.kafka.brokers, both.results, {})
+    with both.results_so_far() as topics:
+        with both.job() as query:
+            come_to(topics, both.text, 1_000, query)
+            both.write(range(1_000, 2_000), faults)
+            for process in python_workers():
+                os.kill(process, signal.SIGKILL)
+            come_to(topics, both.text, 2_000, query)
+        both.write(range(2_000, 3_000), faults)
+        with both.job() as query:
+            status = come_to(topics, both.text, 3_000, query)
+        found = reports(topics)
+    whole: dict[str, Any] = compared(both.pipelines, both.reference, both.candidate, MORE)
+    assert status.verdict == whole["verdict"] == "DIVERGED"
+    assert status.matched == whole["matched"]
+    assert dict(status.divergences.by_kind) == whole["divergences"]["by_kind"]
+    assert (
+        status.accounts.model_dump(exclude={"reference": {"superseded"}, "candidate": {"superseded"}})
+        == (whole["accounts"])
+    )
+    assert found.keys() == {example["id"] for example in whole["examples"]}
+
+
+def test_the_last_claim_wins_and_an_older_job_ends(both: Compared) -> None:
+    brokers, said = both.pipelines.kafka.brokers, list[str]()
+    make_topics(brokers, both.results, {})
+    first, second = (Claim(brokers, both.results, {}, "sink", run) for run in ("first", "second"))
+    first.make(said.append)
+    first.check()
+    second.make(said.append)
+    with pytest.raises(Fenced, match="another job has claimed comparison 'sink'"):
+        eventually(first.check, what="the first job finds the later claim", seconds=20)
+    second.check()
+    assert said == []
+    first.close()
+    second.close()
+
+
+def test_a_topic_that_nobody_made_is_named(both: Compared) -> None:
+    with both.results_so_far() as topics:
+
+        def refused() -> str | None:
+            try:
+                topics.read()
+            except StoreError as error:
+                return str(error)
+            return None
+
+        sentence = eventually(refused, what="Kafka says that there is no such topic")
+    assert f"has no topic {both.results}: start the Spark job" in sentence
