@@ -224,7 +224,9 @@ class Worker:
         self.comparison.review()
 
     def settle(self) -> None:
-        """Survey, save and publish everything that was fed. Raises Fenced."""
+        """Review, survey, save and publish everything that was fed. Raises Fenced."""
+        while self.comparison.review():
+            self._schedule.dirty = True
         self._schedule.hasten()
         self.beat()
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import time
 from base64 import b64decode
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka.client import Properties, config_of, reason_of
 from twinstream.core.arrivals.sharding import Shard
@@ -29,7 +29,7 @@ CLOCKS_APART_SECONDS = 5.0
 DIVERGENCES = ".divergences"
 JOB = "job"
 """In the place of a shard: the claim of a job."""
-READ_AT_ONCE = 10_000
+READ_AT_ONCE, LOOK_SECONDS = 10_000, 3.0
 UNHEARD = (
     "no Spark job is heard that compares this: start it with the same comparison file, --results and "
     "--shards, or wait until its next batch"
@@ -59,32 +59,44 @@ class ResultsTopics:
         more = {"group.id": "twinstream.results", "enable.auto.commit": False}
         more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
         self._consumer = Consumer({**config_of(brokers, properties), **more})
-        self._consumer.assign(
-            [TopicPartition(name, 0, OFFSET_BEGINNING) for name in (results, results + DIVERGENCES)]
-        )
-        self._lock = Lock()
+        self._lock, self._known = Lock(), False
         self.owners: dict[str, str] = {}
         self.statuses: dict[tuple[str, int], _Told] = {}
         self.reports: dict[tuple[str, int], dict[str, tuple[str, bytes]]] = {}
 
     def read(self) -> None:
-        """Read what has come, without waiting. Raises StoreError if Kafka does not answer."""
+        """Read what has come. Raises StoreError if Kafka does not answer, or lacks a topic."""
         with self._lock:
+            if not self._known:
+                self._look()
             while messages := self._consumer.consume(READ_AT_ONCE, 0):
                 for message in messages:
                     self._take(message)
 
-    def _take(self, message: Any) -> None:
-        error = message.error()
-        if error is not None:
-            if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+    def _look(self) -> None:
+        """Find the topics, before the consumer is assigned to them."""
+        names = (self._results, self._results + DIVERGENCES)
+        for name in names:
+            try:
+                found = self._consumer.list_topics(name, LOOK_SECONDS).topics[name]
+            except KafkaException as error:
+                raise StoreError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
+            if found.error is not None:
                 raise StoreError(
-                    f"kafka at {self._brokers} has no topic {self._results}: start the Spark job, which "
-                    "makes it, or correct --results"
+                    f"kafka at {self._brokers} has no topic {name}: start the Spark job, which makes it, or "
+                    "correct --results"
                 )
+        self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
+        self._known = True
+
+    def _take(self, message: Message) -> None:
+        error, key, value = message.error(), message.key(), message.value()
+        if error is not None:
             raise StoreError(f"kafka at {self._brokers} does not answer: {error.str()}")
-        name, shard, *more = message.key().decode().split("/", 2)
-        said = orjson.loads(message.value())
+        if key is None or value is None:
+            return
+        name, shard, *more = key.decode().split("/", 2)
+        said = orjson.loads(value)
         if shard == JOB:
             self.owners[name] = said["run"]
             return
@@ -93,7 +105,7 @@ class ResultsTopics:
             report = orjson.dumps(said["report"])
             self.reports.setdefault(place, {})[more[0]] = (said["began"], report)
             return
-        bulletin = said["bulletin"] | {"number": float(message.offset())}
+        bulletin = said["bulletin"] | {"number": message.offset()}
         told = _Told(
             said["run"],
             said["of"],
