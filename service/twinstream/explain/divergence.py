@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 
 from twinstream.core.accounting.halves import Divergence
-from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
+from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.explain.masking import Mask
 from twinstream.explain.sentences import NAMES, text_of
 from twinstream.explain.title import title
@@ -54,11 +55,11 @@ class Explainer:
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
-        finding, visible = divergence.finding, self._visible
+        finding, visible = divergence.finding, self._visible.once()
         is_change = finding.kind == "changed" and sees(finding)
-        fields = visible.masked_changes(visible.compared(finding)) if is_change else ()
+        fields = visible.masked_changes(finding) if is_change else ()
         return {
-            "id": self._id(divergence),
+            "id": self._id(divergence, visible),
             "kind": finding.kind,
             "title": title(finding, visible),
             "scope": visible.key(finding.event),
@@ -75,7 +76,7 @@ class Explainer:
                 {"side": NAMES[side], "position": self._position(side, event), "value": visible.value(event)}
                 for side, event in finding.witness
             ],
-            "text": " ".join([text_of(divergence, self._spec.order, visible), *self._judged(divergence)]),
+            "text": " ".join([text_of(divergence, self._spec.order, visible), *_judged(finding, visible)]),
             "tainted": divergence.tainted,
         }
 
@@ -87,13 +88,14 @@ class Explainer:
         finding, unread = divergence.finding, self.outline_unread(divergence)
         if self._spec.keep != "records" or not sees(finding):
             return unread
-        named = self._visible.key(finding.event).items()
+        visible = self._visible.once()
+        named = visible.key(finding.event).items()
         key = ", ".join(f"{field} {bare(value)}" for field, value in named)
         is_change = finding.kind == "changed"
-        values = self._visible.compared(finding)
-        differing = self._visible.changes(values) if is_change else ()
+        differing = visible.changes(finding) if is_change else ()
         changes = changes_of((one.name, (one.before, one.after), one.shown) for one in differing)
-        return unread._replace(changes=changes, key=short(key), members=self._visible.members(values[0]))
+        members = self._visible.members(visible.compared(finding)[0])
+        return unread._replace(changes=changes, key=short(key), members=members)
 
     def outline_unread(self, divergence: Divergence) -> Difference:
         """The same without reading records: neither its key is known, nor the fields that changed."""
@@ -106,7 +108,7 @@ class Explainer:
             event[PARTITION],
             event[OFFSET],
             event[TIMESTAMP_MS],
-            partial(self._id, divergence),
+            partial(self._id, divergence, self._visible),
         )
 
     def waiting(self, side: Side, event: Event) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class Explainer:
             "value": self._visible.value(event),
         }
 
-    def _id(self, divergence: Divergence) -> str:
+    def _id(self, divergence: Divergence, visible: Visible) -> str:
         """The id of a divergence: the same when it is found again, after a replay or with its other half.
 
         It contains nothing of values that may not be shown, not even keyed hashes: if the key is lost with
@@ -127,8 +129,8 @@ class Explainer:
         else does, since they may be gone by then.
         """
         first, side = divergence.first, divergence.first.side
-        values = self._codec.scope(first.event[FORM][RECORD]) if self._spec.keep == "records" else {}
-        scope = {field: str(value) for field, value in values.items() if self._visible.is_shown(field, value)}
+        values = visible.order_fields(first.event) if self._spec.keep == "records" else {}
+        scope = {field: str(value) for field, value in values.items() if visible.is_shown(field, value)}
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
@@ -137,9 +139,10 @@ class Explainer:
             return None
         return {"topic": self._topics[side], "partition": event[PARTITION], "offset": event[OFFSET]}
 
-    def _judged(self, divergence: Divergence) -> Iterator[str]:
-        """A sentence for each value that a function of the user does not accept."""
-        for side, event in divergence.finding.events:
-            if event is not None:
-                for name in self._visible.unaccepted(event):
-                    yield f"The {NAMES[side]}'s `{name}` is not one of its right values."
+
+def _judged(finding: Finding, visible: Visible) -> Iterator[str]:
+    """A sentence for each value that a function of the user does not accept."""
+    for side, event in finding.events:
+        if event is not None:
+            for name in visible.unaccepted(event):
+                yield f"The {NAMES[side]}'s `{name}` is not one of its right values."

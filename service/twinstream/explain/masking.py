@@ -38,6 +38,12 @@ _SECRET_NAME = "\0"
 """No path of an event."""
 
 
+_WIDE = 2**63
+"""JSON carries whole numbers below it as they are."""
+_PLAIN = frozenset((str, bool, type(None)))
+"""The types of most values that JSON carries as they are."""
+
+
 def fresh_secret() -> bytes:
     """A new random secret."""
     return secrets.token_bytes(SECRET_BYTES)
@@ -49,8 +55,11 @@ def plain(value: Any) -> Any:
     >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
     {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
     """
+    kind = type(value)
+    if kind in _PLAIN or (kind is int and -_WIDE < value < _WIDE):
+        return value
     if isinstance(value, dict):
-        return {name: plain(member) for name, member in value.items()}
+        return {name: member if type(member) in _PLAIN else plain(member) for name, member in value.items()}
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
@@ -60,7 +69,7 @@ def plain(value: Any) -> Any:
         return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, int) and value.bit_length() > 63:
+    if isinstance(value, int) and not -_WIDE < value < _WIDE:
         return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
@@ -123,6 +132,8 @@ class Mask:
 
     def path(self, path: Path) -> Path:
         """A path, with stand-ins for names that are data."""
+        if not self._maps:
+            return path
         return tuple(
             self._name(name, self.place(path[:number])) if self._hides(path[:number]) else name
             for number, name in enumerate(path)
@@ -130,6 +141,8 @@ class Mask:
 
     def open_path(self, path: Path) -> Path:
         """A path, with `MEMBER` for names that are data and may not be shown."""
+        if not self._maps:
+            return path
         return tuple(MEMBER if self._hides(path[:number]) else name for number, name in enumerate(path))
 
     def shows(self, path: Path) -> bool:
@@ -158,7 +171,7 @@ class Mask:
         return (shown if shown or not hidden else HIDDEN), hidden
 
     def _allows(self, at: Path) -> bool:
-        return any(at[: len(path)] == path for path in self._shown)
+        return any(at[:end] in self._shown for end in range(len(at) + 1))
 
     def _hides(self, path: Path) -> bool:
         """Whether the names of the members of the object at a path are data that may not be shown."""
@@ -167,6 +180,8 @@ class Mask:
 
     def place(self, path: Path) -> Path:
         """A path with `MEMBER` for names that are data."""
+        if not self._maps:
+            return path
         at: Path = ()
         for name in path:
             at = (*at, MEMBER if at in self._maps else name)

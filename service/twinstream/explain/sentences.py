@@ -142,7 +142,7 @@ def _changed(finding: Finding, visible: Visible) -> str:
     """Where two events differ, and what they are about."""
     if not sees(finding):
         return UNSEEN
-    event, changes = finding.event, list(visible.changes(visible.compared(finding)))
+    event, changes = finding.event, list(visible.changes(finding))
     named = visible.named(event, visible.identity_fields or visible.key_fields(event)).fields
     about = ", ".join(f"{field} {_cut(json_text(value))}" for field, value in named)
     of = f" in {about}" if about else ""

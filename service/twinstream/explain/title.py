@@ -49,7 +49,7 @@ def title(finding: Finding, visible: Visible) -> str:
     key = visible.key_fields(event)
     if finding.kind == "changed":
         return title_of_change(
-            list(visible.changes(visible.compared(finding))),
+            list(visible.changes(finding)),
             visible.named(event, visible.identity_fields or key),
         )
     swap = _swap(finding, visible) if finding.kind == "reordered" else None

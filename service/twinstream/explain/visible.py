@@ -6,7 +6,7 @@ part of an explanation that reads hidden values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Finding
@@ -15,7 +15,7 @@ from twinstream.explain.masking import HIDDEN, Mask, plain
 from twinstream.explain.picture import json_text
 from twinstream.grouping.common import NO_MEMBERS, Members
 from twinstream.grouping.difference import short
-from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.codec import Codec, Opened
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.codec.reduction import differences
 from twinstream.spec.file.model import Spec
@@ -47,6 +47,17 @@ class Named(NamedTuple):
     hidden: int = 0
 
 
+class _Pair(NamedTuple):
+    """The compared values of two events, and the paths at which they differ, with both members."""
+
+    values: tuple[Any, Any]
+    differing: tuple[tuple[Path, tuple[Any, Any]], ...]
+
+
+def _records(finding: Finding) -> list[bytes]:
+    return [event[FORM][RECORD] for _, event in finding.events if event is not None]
+
+
 def is_withheld(event: Event) -> bool:
     """Whether the record of an event is not at hand."""
     return isinstance(event[FORM][RECORD], WithheldRecord)
@@ -58,19 +69,56 @@ def sees(finding: Finding) -> bool:
 
 
 class Visible:
-    """What may be shown of the events of one comparison. Complexity: each question decodes a record."""
+    """What may be shown of the events of one comparison.
+
+    Complexity: each question decodes a record; to one for a single divergence (`once`) only the first does.
+    """
 
     def __init__(self, spec: Spec, codec: Codec, show: Mask) -> None:
         self._spec, self._codec, self._show = spec, codec, show
         self._keys = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
         self.identity_fields: tuple[str, ...] = tuple(spec.named_by or ())
+        self._read: dict[Any, Any] | None = None
+
+    def once(self) -> Visible:
+        """The same for a single divergence: it reads each record once, and lives no longer."""
+        one = Visible.__new__(Visible)
+        one.__dict__.update(self.__dict__, _read={})
+        return one
+
+    def _known(self, read: Callable[..., Any], *records: bytes) -> Any:
+        """What some records are read as, read only once if this is for a single divergence."""
+        if self._read is None:
+            return read(*records)
+        key = read, *records
+        if key not in self._read:
+            self._read[key] = read(*records)
+        return self._read[key]
+
+    def _opened(self, record: bytes) -> Opened:
+        opened: Opened = self._known(self._codec.opened, record)
+        return opened
+
+    def _whole(self, record: bytes) -> Any:
+        return self._known(self._read_whole, record)
+
+    def _read_whole(self, record: bytes) -> Any:
+        return self._codec.value_of(self._opened(record))
+
+    def _pair(self, finding: Finding) -> _Pair:
+        pair: _Pair = self._known(self._read_pair, *_records(finding))
+        return pair
+
+    def _read_pair(self, one: bytes, other: bytes) -> _Pair:
+        values = self._codec.pair_of(self._opened(one), self._opened(other))
+        return _Pair(values, tuple((self._in_value(path), both) for path, both in differences(*values)))
 
     def value(self, event: Event) -> Any:
         """The value of an event, with stand-ins for hidden members."""
         record = event[FORM][RECORD]
         if isinstance(record, WithheldRecord):
             return record.decode()
-        value = self._codec.decode(record)
+        value = self._whole(record)
         if not self._spec.whole:
             return self._show(value)
         beside = {name: part for name, part in value.items() if name != "$value"}
@@ -81,7 +129,7 @@ class Visible:
         record = event[FORM][RECORD]
         if isinstance(record, WithheldRecord):
             return record.decode(), 0
-        value = self._codec.decode(record)
+        value = self._whole(record)
         if not self._spec.whole:
             return self._show.part(value)
         beside = {name: part for name, part in value.items() if name != "$value"}
@@ -109,7 +157,7 @@ class Visible:
 
     def order_fields(self, event: Event) -> Mapping[str, Any]:
         """The fields that the order reads, with their real values: to compare, not to show."""
-        return {} if is_withheld(event) else self._codec.scope(event[FORM][RECORD])
+        return {} if is_withheld(event) else self._codec.scope_of(self._opened(event[FORM][RECORD]))
 
     def shown_order_fields(self, event: Event) -> dict[str, Any]:
         """Those of them whose values may be shown."""
@@ -128,18 +176,18 @@ class Visible:
 
     def compared(self, finding: Finding) -> tuple[Any, ...]:
         """The compared part of each event, with the same value in both where two count as the same."""
-        records = [event[FORM][RECORD] for _, event in finding.events if event is not None]
-        return self._codec.compared_pair(*records) if len(records) > 1 else (self._codec.compared(*records),)
+        records = _records(finding)
+        return self._pair(finding).values if len(records) > 1 else (self._opened(*records).compared,)
 
-    def changes(self, values: tuple[Any, ...]) -> Iterator[Change]:
-        """The fields in which two compared values differ."""
-        for path, members in self._differing(values):
+    def changes(self, finding: Finding) -> Iterator[Change]:
+        """The fields in which the two events of a change differ."""
+        for path, members in self._pair(finding).differing:
             name = path_text(self._show.path(path))
             yield Change(name, self._open(path), *members, self._show.shows(path))
 
-    def masked_changes(self, values: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    def masked_changes(self, finding: Finding) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """The same names with both values as a report has them: with stand-ins for hidden and absent ones."""
-        for path, members in self._differing(values):
+        for path, members in self._pair(finding).differing:
             one, other = (ABSENCE if member is ABSENT else self._show(member, path) for member in members)
             yield path_text(self._show.path(path)), (one, other)
 
@@ -151,12 +199,8 @@ class Visible:
     def _member_text(self, name: str, value: Any) -> str | None:
         return short(bare(plain(value))) if self._show.shows((name,)) else None
 
-    def _differing(self, values: tuple[Any, ...]) -> Iterator[tuple[Path, tuple[Any, Any]]]:
-        for path, members in differences(*values):
-            yield self._in_value(path), members
-
     def _compared(self, event: Event) -> Any:
-        return self._codec.compared(event[FORM][RECORD])
+        return self._opened(event[FORM][RECORD]).compared
 
     def unaccepted(self, event: Event) -> Iterator[str]:
         """The names of the fields whose value a function of the user does not accept."""
@@ -168,7 +212,8 @@ class Visible:
 
     def is_shown(self, field: str, value: Any) -> bool:
         """Whether a value of a field may be shown as it is."""
-        return bool(self._show(value, parse_path(field)) == plain(value))
+        path = parse_path(field)
+        return self._show.shows(path) or bool(self._show(value, path) == plain(value))
 
     def _open(self, path: Path) -> str:
         """The name of a field as a person reads it: hidden names in it are ``*``."""

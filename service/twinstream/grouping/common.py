@@ -38,7 +38,7 @@ class CommonMembers:
     [('carrier', 'DL')]
     """
 
-    __slots__ = ("_fed", "_left", "_of", "_types", "_values")
+    __slots__ = ("_fed", "_left", "_of", "_typed", "_values")
 
     def __init__(self) -> None:
         self._fed = False
@@ -47,12 +47,16 @@ class CommonMembers:
     def add(self, members: Members) -> None:
         """Take away the members that the event of a difference lacks, or has with another value."""
         if self._fed and self._of is not None:
-            try:  # The test of them all without a step of Python for each.
-                found = self._of(members.values)
-                if found == self._values and tuple(map(type, found)) == self._types:
-                    return
+            try:  # The test of them all without a step of Python for each text.
+                found = self._of(members[0])
             except KeyError:
-                pass
+                found = None
+            if found == self._values:
+                for place, kind in self._typed:
+                    if type(found[place]) is not kind:
+                        break
+                else:
+                    return
             self._narrow(members)
         elif not self._fed:
             self._fed = True
@@ -64,7 +68,10 @@ class CommonMembers:
         # One name more, so that it always gives a tuple.
         self._of = itemgetter(*names, names[0]) if names else None
         self._values = tuple(left[name][0] for name in (*names, *names[:1]))
-        self._types = tuple(map(type, self._values))
+        # A text equals only a text, a number also one of another type.
+        self._typed = [
+            (place, type(value)) for place, value in enumerate(self._values[:-1]) if type(value) is not str
+        ]
 
     def _narrow(self, members: Members) -> None:
         left = {}

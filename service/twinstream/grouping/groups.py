@@ -77,51 +77,52 @@ class _Counts:
         self.shown = list(shown)
         self.patterns = [FieldPatterns(shown=shown) for shown in self.shown]
 
-    def add(self, difference: Difference) -> None:
+    def add(self, difference: Difference) -> None:  # noqa: C901, PLR0912 - each call would cost 0.1 µs
         """Count a difference."""
         _, changes, event_kind, key, partition, offset, time_ms, report_id, members = difference
         self.count += 1
         self.common.add(members)
-        if event_kind in self.event_kinds:
+        try:
             self.event_kinds[event_kind] += 1
-        else:
+        except KeyError:
             self.event_kinds[event_kind] = 1
         if time_ms > self.last_ms:
             self.last_ms = time_ms
             self.first_ms = self.first_ms or time_ms
         elif 0 < time_ms < self.first_ms:
             self.first_ms = time_ms
-        self._add_place(partition, offset)
-        if key is None:
-            self.more_keys = True
-        elif key in self.keys:
-            self.keys[key] += 1
-        elif key:
-            self._add_key(key)
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(report_id())
-        if changes[2]:
-            for patterns, (one, other) in zip(self.patterns, changes[2], strict=True):
-                patterns.add(one, other)
-
-    def _add_place(self, partition: int, offset: int) -> None:
-        if partition in self.partitions:
-            share = self.partitions[partition]
+        share = self.partitions.get(partition)
+        if share is None:
+            self._add_partition(partition, offset)
+        else:
             share[0] += 1
             if offset > share[2]:
                 share[2] = offset
             elif offset < share[1]:
                 share[1] = offset
-        elif len(self.partitions) < PARTITIONS:
+        if key is None:
+            self.more_keys = True
+        elif key in self.keys:
+            self.keys[key] += 1
+        elif key:
+            if len(self.keys) < KEYS:
+                self.keys[key] = 1
+            else:
+                self.more_keys = True
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(report_id())
+        values = changes[2]
+        if len(values) == 1:
+            self.patterns[0].add(*values[0])
+        elif values:
+            for patterns, (one, other) in zip(self.patterns, values, strict=True):
+                patterns.add(one, other)
+
+    def _add_partition(self, partition: int, offset: int) -> None:
+        if len(self.partitions) < PARTITIONS:
             self.partitions[partition] = [1, offset, offset]
         else:
             self.more_partitions += 1
-
-    def _add_key(self, key: str) -> None:
-        if len(self.keys) < KEYS:
-            self.keys[key] = 1
-        else:
-            self.more_keys = True
 
     def remove(self, difference: Difference) -> None:
         """Take out a difference of one side; it has no changed fields."""
@@ -188,7 +189,12 @@ class Groups:
     def add(self, difference: Difference) -> None:
         """Count a new difference."""
         self._total += 1
-        self._put(difference)
+        changes = difference[1]
+        group = self._groups.get((difference[0], changes[0], changes[1]))
+        if group is None:
+            self._put(difference)
+        else:
+            group.add(difference)
 
     def move(self, number: int, first: Difference, now: Difference) -> None:
         """Count the difference of a number, which was counted as `first`, as it is known `now`."""
@@ -205,14 +211,13 @@ class Groups:
         self._put(now)
 
     def _put(self, difference: Difference) -> None:
-        changes = difference[1]
-        key = difference[0], changes[0], changes[1]
+        key = _key_of(difference)
         group = self._groups.get(key)
         if group is None:
             if len(self._groups) >= GROUPS:
                 self._others += 1
                 return
-            group = self._groups[key] = _Counts(changes.shown)
+            group = self._groups[key] = _Counts(difference.changes.shown)
         group.add(difference)
 
     def told(self) -> tuple[Group, ...]:

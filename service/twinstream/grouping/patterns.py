@@ -31,13 +31,17 @@ CONSTANT_LENGTH = 100
 """The longest text that is remembered as a constant."""
 EXACT = 2**53
 """Numbers below it are exact as floats."""
+_LOWEST = -EXACT
 EPOCH_MS, EPOCH_SECONDS = (10**12, 4 * 10**12), (10**9, 4 * 10**9)
 """The years 2001 to 2096, as numbers of milliseconds and of seconds."""
 ZONE_STEP = 900
 """Time zones differ by multiples of this many seconds; a number that moves by one may well be a time."""
+DAY = 86400
 DIGITS = range(-3, 10)
 """The digits after the point, or zeros before it, to which a number may be rounded."""
 
+SURE = 2**50
+"""The product of a float below it, by a power of ten, is wrong by less than a quarter."""
 SMALLEST = 1e-4
 """Python writes smaller numbers with an exponent; they are taken as not rounded."""
 Parameter = Any
@@ -70,6 +74,8 @@ def _shift(one: Any, other: Any) -> Parameter:
 
 def _moved_time(one: Any, other: Any) -> Parameter:
     """The seconds between two numbers that look like times, if time zones may be as far apart."""
+    if one < EPOCH_SECONDS[0]:
+        return None
     for (first, last), unit in ((EPOCH_MS, 1000), (EPOCH_SECONDS, 1)):
         if first <= one < last and first <= other < last:
             seconds, rest = divmod(other - one, unit)
@@ -78,13 +84,16 @@ def _moved_time(one: Any, other: Any) -> Parameter:
 
 
 def _moved_text_time(one: str, other: str) -> Parameter:
-    if one[4:5] != "-" or other[4:5] != "-" or len(one) < 16 or len(other) < 16:
+    if len(one) < 16 or len(other) < 16 or one[4] != "-" or other[4] != "-":
         return None
     try:
-        seconds = (datetime.fromisoformat(other) - datetime.fromisoformat(one)).total_seconds()
+        apart = datetime.fromisoformat(other) - datetime.fromisoformat(one)
     except (ValueError, TypeError, OverflowError):
         return None
-    return (int(seconds) if seconds.is_integer() else seconds) or None
+    if not apart.microseconds:
+        return apart.days * DAY + apart.seconds or None
+    seconds = apart.total_seconds()
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _sign(one: Any, other: Any) -> Parameter:
@@ -99,7 +108,9 @@ _UNITS = {
 
 
 def _factor(one: Any, other: Any) -> Parameter:
-    return _UNITS.get(f"{other / one:.9g}") if one else None
+    if not one or 0.2 < (ratio := other / one) < 5:  # No unit is as near to 1.
+        return None
+    return _UNITS.get(f"{ratio:.9g}")
 
 
 def _rounded(exact: Any, rounded: Any) -> Parameter:
@@ -108,24 +119,59 @@ def _rounded(exact: Any, rounded: Any) -> Parameter:
     if not apart or apart > 500:
         return None
     fewest = _digits(rounded)
-    most = min(DIGITS[-1], floor(log10(0.5 / apart) + 1e-9))
+    if fewest >= 0 and apart > 0.6:  # To a whole number it takes a half at most.
+        return None
+    most = _MOST[apart] if type(apart) is int else _most_digits(apart)
     return f"{fewest} {most}" if fewest <= most else None
+
+
+def _most_digits(apart: float) -> int:
+    """The most digits to which a number may have been rounded so far away."""
+    return min(DIGITS[-1], floor(log10(0.5 / apart) + 1e-9))
+
+
+_MOST = [0, *map(_most_digits, range(1, 501))]
+"""The same for whole numbers, which is quicker."""
 
 
 def _rounded_to(digits: int, side: SideName | None) -> Find:
     """Finds only whether a number was rounded to so many digits, which is quicker."""
-    margin = 0.5 * 10**-digits * (1 + 1e-9)
+    find = _rounded_to_multiple(digits) if digits <= 0 else _rounded_to_decimals(digits)
+    return find if side == "candidate" else lambda one, other: find(other, one)
+
+
+def _margin(digits: int) -> float:
+    return 0.5 * 10.0**-digits * (1 + 1e-9)
+
+
+def _rounded_to_multiple(digits: int) -> Find:
+    margin, step = _margin(digits), 10**-digits
+    return lambda one, other: digits if not other % step and abs(one - other) <= margin else None
+
+
+def _rounded_to_decimals(digits: int) -> Find:
+    """The same for digits behind the point.
+
+    A number n has them if n = round(n * 10**d) / 10**d: both are exact as floats if n is not too large, so
+    that their quotient is the float nearest to the decimal. This takes half as long as ``round(n, d)``.
+    """
+    margin, power = _margin(digits), 10.0**digits
 
     def find(one: Any, other: Any) -> Parameter:
-        rounded = other if side == "candidate" else one
-        near = abs(one - other) <= margin and round(rounded, digits) == rounded
-        return digits if near and (abs(rounded) >= SMALLEST or not rounded) else None
+        if abs(one - other) > margin:
+            return None
+        scaled = other * power
+        is_sure = -SURE < scaled < SURE
+        same = round(scaled) / power == other if is_sure else round(other, digits) == other
+        return digits if same and (abs(other) >= SMALLEST or not other) else None
 
     return find
 
 
 def _digits(number: Any) -> int:
     """The digits of a number behind the point, or minus the zeros before it."""
+    if type(number) is int:
+        return 0 if number % 10 else -1 if number % 100 else -2 if number % 1000 else DIGITS[0]
     text = repr(number)
     if abs(number) < SMALLEST and number:
         return DIGITS[-1] + 1
@@ -212,7 +258,6 @@ _FAMILIES: tuple[tuple[tuple[PatternName, SideName | None, Find], ...], ...] = (
 Of two that fit as often, the first is told.
 """
 NUMBERS, TEXTS, FLAGS, OTHERS = range(4)
-_TEXTS, _WHOLE, _FLAGS = (str, str), (int, int), (bool, bool)
 _NUMBERS = (int, float)
 WITHOUT_PARAMETER = frozenset(("sign", "case", "cut", "null", "absent"))
 """Families without a parameter: one pair shows them. A parameter that fits one pair shows nothing."""
@@ -243,12 +288,13 @@ class FieldPatterns:
     def add(self, one: Any, other: Any) -> None:
         """Count a pair of different values."""
         self._seen += 1
-        types = type(one), type(other)
-        if types == _TEXTS:
+        kind = type(one)
+        same = kind is type(other)
+        if same and kind is str:
             families = self._live[TEXTS]
-        elif types == _WHOLE and -EXACT < one < EXACT and -EXACT < other < EXACT:
+        elif same and kind is int and _LOWEST < one < EXACT and _LOWEST < other < EXACT:
             families = self._live[NUMBERS]
-        elif types == _FLAGS:
+        elif same and kind is bool:
             families = self._live[FLAGS]
         else:
             one, other = _plain_number(one), _plain_number(other)
@@ -268,7 +314,9 @@ class FieldPatterns:
     def _drop_idle(self) -> None:
         for families in self._live:
             families[:] = [
-                _narrowed(one) for one in families if 4 * _best(one.pattern, one.found)[1] >= TRIAL
+                _narrowed(one)
+                for one in families
+                if one.found and 4 * _best(one.pattern, one.found)[1] >= TRIAL
             ]
 
     def best(self) -> Fit | None:
@@ -324,7 +372,7 @@ def _plain_number(value: Any) -> Any:
     if type(value) is Decimal:
         value = float(value)
     if type(value) in _NUMBERS:
-        return value if -EXACT < value < EXACT else ""
+        return value if _LOWEST < value < EXACT else ""
     return value
 
 

@@ -15,7 +15,7 @@ The hot path of the whole service. Why it is fast, and still exact:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
@@ -83,6 +83,14 @@ class _Rules(NamedTuple):
     any_of: AnyOf | None
     order: list[tuple[str, FieldPath]]
     null_for_absent: list[FieldPath]
+
+
+class Opened(NamedTuple):
+    """A record that was read once: its rules, and the compared part of its value, which nobody may change."""
+
+    record: bytes
+    rules: _Rules
+    compared: Any
 
 
 class Codec:
@@ -268,14 +276,32 @@ class Codec:
 
     def compared(self, record: bytes) -> Any:
         """The compared part of a record's value; what a partner need not share stays as it came."""
-        _, rules, value = self._opened(record)
-        return rules.show(value)
+        return self.opened(record).compared
 
     def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
         """The compared parts of two records, with the same value in both where two count as the same."""
-        allowed, value = self._tolerated(one)
-        twin = with_closer(value, self.compared(other), allowed)
-        return value, with_same(value, twin, self._judged(one)[0] & self._judged(other)[0])
+        return self.pair_of(self.opened(one), self.opened(other))
+
+    def opened(self, record: bytes) -> Opened:
+        """A record to be asked several things: what it amounts to is then read only once."""
+        _, rules, value = self._opened(record)
+        return Opened(record, rules, rules.show(value))
+
+    def pair_of(self, one: Opened, other: Opened) -> tuple[Any, Any]:
+        """See `compared_pair`."""
+        twin = with_closer(one.compared, other.compared, one.rules.allowed)
+        same = self._judged(one.record)[0] & self._judged(other.record)[0]
+        return one.compared, with_same(one.compared, twin, same)
+
+    def value_of(self, opened: Opened) -> Any:
+        """The whole value of a record, which nobody may change."""
+        return opened.compared if opened.rules.show is _all_of_it else self.decode(opened.record)
+
+    def scope_of(self, opened: Opened) -> dict[str, Any]:
+        """See `scope`."""
+        if opened.rules.null_for_absent:
+            return self.scope(opened.record)
+        return _read_fields(opened.compared, opened.rules.order)
 
     def unaccepted(self, record: bytes) -> list[FieldPath]:
         """The fields of a record with a value that a function of the user does not accept."""
@@ -297,9 +323,7 @@ class Codec:
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads from a record, with their values."""
         _, rules, whole = self._opened(record)
-        value = _read_by_order(rules, whole)
-        members = {field: read(value, path) for field, path in rules.order}
-        return {field: member for field, member in members.items() if member is not ABSENT}
+        return _read_fields(_read_by_order(rules, whole), rules.order)
 
     def _opened(self, record: bytes) -> tuple[str, _Rules, Any]:
         """The kind of an event, the rules of this kind, and the whole value."""
@@ -367,12 +391,16 @@ def _rules_of(spec: Spec, kind: str, judging: Callable[[Equality], AnyOf | None]
     order = dict.fromkeys(decision.field for decision in mine if decision.what == "order")
     return _Rules(
         reduce=plain if any_of is None else _then(plain, any_of.marked),
-        show=reduction(spec, equality, tolerant=False) or (lambda value: value),
+        show=reduction(spec, equality, tolerant=False) or _all_of_it,
         allowed=tolerances(spec, equality),
         any_of=any_of,
         order=[(field, spec.path_of(field)) for field in order],
         null_for_absent=[spec.path_of(decision.field) for decision in mine if equality.absent_is_null],
     )
+
+
+def _all_of_it(value: Any) -> Any:
+    return value
 
 
 def _then(first: Change | None, last: Change) -> Change:
@@ -402,6 +430,12 @@ def _read_by_order(rules: _Rules, value: Any) -> Any:
     for path in rules.null_for_absent:
         put(value, path, None)
     return value
+
+
+def _read_fields(value: Any, fields: Iterable[tuple[str, FieldPath]]) -> dict[str, Any]:
+    """The fields that a value has."""
+    members = ((field, read(value, path)) for field, path in fields)
+    return {field: member for field, member in members if member is not ABSENT}
 
 
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:

@@ -329,7 +329,18 @@ def differences(left: Any, right: Any, at: Path = ()) -> Iterator[tuple[Path, tu
     [(('b', 'c'), (2, 3))]
     """
     if isinstance(left, dict) and isinstance(right, dict):
-        for name in sorted({*left, *right}):
+        for name in sorted(_unlike(left, right)):
             yield from differences(left.get(name, ABSENT), right.get(name, ABSENT), (*at, name))
     elif left is ABSENT or right is ABSENT or canonical_value(left) != canonical_value(right):
         yield at, (left, right)
+
+
+def _unlike(left: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
+    """The members that may differ: all but those of one plain type that are the same."""
+    for name, member in left.items():
+        twin = right.get(name, ABSENT)
+        if type(member) not in SIMPLE or type(twin) is not type(member) or member != twin:
+            yield name
+    for name in right:
+        if name not in left:
+            yield name

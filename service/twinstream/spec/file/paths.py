@@ -18,6 +18,8 @@ def parse_path(text: str) -> Path:
     >>> parse_path(r"meta.host"), parse_path(r"a\.b.c")
     (('meta', 'host'), ('a.b', 'c'))
     """
+    if "\\" not in text:
+        return tuple(filter(None, text.split(".")))
     return tuple(re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"(?:[^.\\]|\\.)+", text))
 
 
@@ -27,7 +29,9 @@ def path_text(path: Path) -> str:
     >>> print(path_text(("a.b", "c")))
     a\.b.c
     """
-    return ".".join(re.sub(r"([.\\])", r"\\\1", name) for name in path)
+    return ".".join(
+        re.sub(r"([.\\])", r"\\\1", name) if "." in name or "\\" in name else name for name in path
+    )
 
 
 def overlap(one: Path, another: Path) -> bool:
