@@ -114,7 +114,7 @@ def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place:
             client.delete(*keys)
         forget(place.brokers, "twinstream.shared.1-of-2")
         service.start()
-        eventually(lambda: "begins anew with the others" in service.log(), seconds=60, what="it has heard")
+        eventually(lambda: "reset with the other shards" in service.log(), seconds=60, what="it has heard")
         is_anew(service, 200)
 
 

@@ -100,7 +100,7 @@ class CheckpointWriter:
         try:
             self._store_bytes = self._store.memory_bytes()
         except StoreError as error:
-            log.info("the store does not tell its memory", comparison=self._name, reason=str(error))
+            log.info("the store does not report its memory", comparison=self._name, reason=str(error))
         return self._store_bytes
 
     def _write(self, plan: SavePlan, head: bytes, comparison: Comparison) -> int:
@@ -110,7 +110,7 @@ class CheckpointWriter:
         try:
             return self._write_delta(plan, head, comparison)
         except Outdated as error:
-            log.warning("the store is behind: all is saved", comparison=self._name, reason=str(error))
+            log.warning("the store is behind: saving everything", comparison=self._name, reason=str(error))
         self._journal.begin_base()
         return self._write_base(head, comparison)
 

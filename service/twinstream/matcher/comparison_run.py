@@ -163,7 +163,7 @@ class ComparisonRun:
         self.situation.started_at = past.account.run
         self._rereading = Rereading(past.reached, past.account.verdict)
         self.situation.rereading = self._rereading.sentence(self.intake.positions)
-        log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
+        log.warning("the stored state is gone: reading everything again", comparison=self._spec.name)
         for hole in holes:
             self.comparison.hole(hole)
 
@@ -183,7 +183,7 @@ class ComparisonRun:
         self.situation.rereading = rereading.sentence(self.intake.positions)
         if self.situation.rereading is not None:
             self._rereading = rereading
-            log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
+            log.warning("the stored state is old: reading the rest again", comparison=self._spec.name)
 
     def own(self, offsets: Mapping[int, int]) -> dict[int, int]:
         """The offsets of the partitions that this shard reads."""

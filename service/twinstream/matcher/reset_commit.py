@@ -78,7 +78,7 @@ class ResetCommit:
         except StoreError as error:
             self._refuse(wish, str(error), unsure=True)
             raise
-        log.warning("begun anew", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
+        log.warning("reset", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
         return made
 
     def answer(self, outcome: Reset | ResetRefused) -> None:

@@ -43,7 +43,7 @@ CANNOT_REST = (
     "{shard} could not begin anew with the others at a moment at which no event waits for a partner, since "
     "{reason}: reset it again, from another start"
 )
-UNSURE = "nobody knows whether it has begun anew with the other shards"
+UNSURE = "nobody knows whether it was reset with the other shards"
 FOLLOWS = "it begins anew"
 """How every reason begins for which a shard has not begun anew with the others."""
 AWAITS_REST = f"{FOLLOWS} at a moment at which no event waits for a partner ({{waiting}})"
@@ -104,8 +104,8 @@ class ShardResets:
             raise
         except StoreError as error:
             raise StoreError(f"{UNSURE}: {error}") from error
-        log.warning("begins anew with the others", comparison=self._spec.name, shard=self._shard.number)
-        raise Replaced("another shard has begun anew")
+        log.warning("reset with the other shards", comparison=self._spec.name, shard=self._shard.number)
+        raise Replaced("another shard was reset")
 
     def _head_of_next(self, shards: Shards) -> Mapping[str, Any] | None:
         """The head of shard 0, or for that of the next; None where nothing of the same file is saved."""

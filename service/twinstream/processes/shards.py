@@ -110,7 +110,7 @@ class ShardStore:
 
     def _look(self) -> None:
         if self._shelf.begin(self._shard.of) != self._shard.of:
-            raise Replaced("the comparison was begun anew with another number of shards")
+            raise Replaced("the comparison was reset with another number of shards")
 
     def mask_secret(self) -> bytes:
         """The key of the hashes of masked values, shared by all matchers of the comparison."""

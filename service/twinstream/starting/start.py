@@ -91,13 +91,13 @@ def _given(spec: Spec, topics: Topics, bound: Positions | None) -> Positions:
                 low = max(low, bound[side].get(partition, low))
             if offset < low:
                 raise Unsafe(
-                    f"no safe start: `{name}` asks for offset {offset} of partition {partition}, and nothing "
-                    f"below {low} can be read"
+                    f"no safe start: `{name}` asks for offset {offset} of partition {partition}, but the "
+                    f"first that can be read is {low}"
                 )
             if offset > end:
                 raise Unsafe(
-                    f"no safe start yet: `{name}` asks for offset {offset} of partition {partition}, which "
-                    f"ends at {end}"
+                    f"no safe start yet: `{name}` asks for offset {offset} of partition {partition}, but the "
+                    f"partition ends at {end}"
                 )
         positions[side] = dict(given)
     return positions

@@ -234,7 +234,7 @@ class Ended(Frozen):
 
 
 class Reset(Frozen):
-    """A comparison was begun anew: when, by whom, why, and from which address that was asked for.
+    """A comparison was reset: when, by whom, why, and from which address that was asked for.
 
     `start`, where it begins, is as in the comparison file; `before` is what the reset has ended.
     """

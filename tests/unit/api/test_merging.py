@@ -311,7 +311,7 @@ def begun(resets: int, matched: int, verdict: str = "EQUIVALENT", identifier: st
 def test_a_shard_of_a_comparison_that_has_ended_is_waited_for_and_not_added_up(old: ShardStatus) -> None:
     whole = both(begun(1, 4000), old)
     assert (whole.verdict, whole.matched, whole.reset_count) == ("PENDING", 4000, 1)
-    assert "shard 1 of 2: it has not begun anew with the others yet" in whole.reason
+    assert "shard 1 of 2: it has not been reset with the others yet" in whole.reason
 
 
 @pytest.mark.parametrize("records", [[reset()], []])

@@ -182,7 +182,7 @@ def test_now_is_refused_where_the_matcher_does_not_follow_all_that_is_put_out(mo
     ("start", "why"),
     [
         ({"at": "earliest"}, "no safe start: the reference has no records below offset 3"),
-        ({"at": "offsets", "reference": {"0": 1}, "candidate": {"0": 1}}, "nothing below 3 can be read"),
+        ({"at": "offsets", "reference": {"0": 1}, "candidate": {"0": 1}}, "the first that can be read is 3"),
         ({"at": "barrier"}, "only where the outermost form of `order` is a barrier"),
         ({"at": "event_time", "field": "n"}, "`at: event_time` needs `from`"),
         ({"at": "event_time", "field": "$key", "from": 1}, "more of each record than is read"),

@@ -72,10 +72,10 @@ def test_offsets_begin_where_they_say() -> None:
 @pytest.mark.parametrize(
     ("candidate", "reason"),
     [
-        ("{0: 3}", "`start.candidate` asks for offset 3 of partition 0, which ends at 2"),
+        ("{0: 3}", "`start.candidate` asks for offset 3 of partition 0, but the partition ends at 2"),
         ("{0: 1, 1: 0}", "`start.candidate` must name every partition, and partition 1 does not exist"),
         ("{1: 0}", "`start.candidate` must name every partition"),
-        ("{0: 0}", "asks for offset 0 of partition 0, and nothing below 1 can be read"),
+        ("{0: 0}", "asks for offset 0 of partition 0, but the first that can be read is 1"),
     ],
 )
 def test_offsets_that_kafka_does_not_have_are_no_safe_start(candidate: str, reason: str) -> None:

@@ -279,7 +279,7 @@ def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> N
     store = workers[1]._store
     assert isinstance(store, ShardStore)
     for call in (lambda: store.renew(1), lambda: store.save(Checkpoint(99, None, b"", b"", {}))):
-        with pytest.raises(Replaced, match="begun anew with another number of shards"):
+        with pytest.raises(Replaced, match="reset with another number of shards"):
             call()
 
 

@@ -155,7 +155,7 @@ def _health(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     waited_for = "1 if the side is silent while newer events of the other wait for it."
     stalled = _gauge("side_stalled", waited_for, "side")
     started = _gauge("start_timestamp_seconds", "When the comparison began.")
-    resets = _counter("resets", "How often the comparison was begun anew.")
+    resets = _counter("resets", "How often the comparison was reset.")
     for status in statuses:
         name, health = status.name, status.health
         started.add_metric([name], status.started_at.timestamp())

@@ -49,7 +49,7 @@ from twinstream.status.comparison import (
     Undecodable,
 )
 
-BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
+BEHIND = "it has not been reset with the others yet; if that does not change, reset it again"
 CROSSED = "two equal events, one of each version, have no partner in"
 """The beginning of the hole's reason that refutes the file's assertion."""
 SHOWN = 20

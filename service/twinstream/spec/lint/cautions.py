@@ -42,12 +42,14 @@ def _kinds(spec: Spec) -> Iterator[Note]:
         first = next((other for other, fit in kinds[:place] if _implies(kind, fit)), None)
         if first is not None:
             waits = not kind.ignore and name not in spec.evidence.may_be_absent
-            more = ", and `evidence` waits for one in vain" if waits else ""
-            yield Note(f"kinds.{name}", f"no event is ever of this kind: `{first}` fits first{more}")
+            more = ", so the evidence for it never comes" if waits else ""
+            yield Note(f"kinds.{name}", f"no event gets this kind, since `{first}` fits first{more}")
     if not spec.compared_kinds:
-        yield Note("kinds", "all of them are left out of the comparison, so nothing is compared")
+        yield Note("kinds", "all of them are ignored, so nothing is compared")
     if kinds and all(kind.where for _, kind in kinds):
-        yield Note("kinds", "an event that fits none of them is undecodable; a last kind `{}` fits the rest")
+        yield Note(
+            "kinds", "an event that fits none of them is undecodable; add a last kind `{}` for the rest"
+        )
 
 
 def _implies(one: EventKind, other: EventKind) -> bool:
@@ -70,7 +72,7 @@ def _order(spec: Spec) -> Iterator[Note]:
     for node in nodes(spec.order, spec.compared_kinds):
         match node.order:
             case CallableOrder(callable=name):
-                problem = f"{name} is asked of every unmatched event, so an event costs more the more wait"
+                problem = f"{name} is called for every unmatched event, so its cost grows with their number"
                 yield Note(dotted((*node.at, "callable")), f"{problem}; declare the order where you can")
             case Dependent():
                 yield from _unnamed(node, node.order)
@@ -82,7 +84,7 @@ def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
     named = {kind for rule in order.rules for kind in rule.pair}
     for kind in node.kinds:
         if EVERY not in named and kind not in named:
-            text = f"no rule names `{kind}`: its events may change places with all others"
+            text = f"no rule names `{kind}`: its events may be reordered with all others"
             yield Note(dotted((*node.at, "dependent")), text)
 
 
@@ -91,7 +93,7 @@ def one_partition(spec: Spec) -> Iterator[Note]:
 
     Events of one key are in one partition, so orders inside a key do not need it.
     """
-    needs = "Kafka keeps no order between partitions, so each topic needs to have one only"
+    needs = "Kafka keeps no order between partitions, so each topic must have exactly one"
     inside: list[tuple[str | int, ...]] = []
     for node in nodes(spec.order, spec.compared_kinds):
         if any(holds(at, node.at) for at in inside):
@@ -102,7 +104,7 @@ def one_partition(spec: Spec) -> Iterator[Note]:
                 yield Note(place, f"`total` relates all events, and {needs}")
             case Barrier(copies="one", barrier=kinds):
                 names = " and ".join(kinds)
-                more = "; or each partition brings its copy, and `copies: per_partition` says so"
+                more = "; or write a copy to each partition, with `copies: per_partition`"
                 yield Note(f"{place}.barrier", f"{names} relates events of all keys, and {needs}{more}")
                 inside.append(node.at)
             case CallableOrder():
@@ -130,27 +132,27 @@ def _equality(spec: Spec) -> Iterator[Note]:
 
 def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
     if equality.compare_only == []:
-        text = "nothing of an event is compared, so any two are equal and only their number and order count"
-        yield Note(f"{place}.compare_only", f"{text}; name what must not differ")
+        text = "no field is compared, so all events are equal and only their number and order count"
+        yield Note(f"{place}.compare_only", f"{text}; name the fields that must not differ")
     for field, step in equality.quantum.items():
         below, above = (f"{step / 2 + offset:f}" for offset in (-step / 100, step / 100))
         yield Note(
             f"{place}.quantum",
-            f"`{field}` is rounded to multiples of {_plain(step)}, so two values near the middle between two "
-            f"of them can fall apart: {below} becomes 0 and {above} becomes {_plain(step)}",
+            f"`{field}` is rounded to multiples of {_plain(step)}, so two values that are nearly equal "
+            f"may round to different ones: {below} to 0 and {above} to {_plain(step)}",
         )
     for field, name in equality.any_of.items():
         text = (
-            f"{name} is asked twice about each event, and all values of `{field}` that it accepts are equal: "
-            "a change among them is not seen. It must depend on the event alone, so what decides (such as "
-            "the input of a reducer) has to be in the event"
+            f"{name} is called twice for each event. All values of `{field}` that it accepts count as equal, "
+            "so a change among them is hidden. It must depend on the event alone: what decides (such as the "
+            "input of a reducer) must be in the event"
         )
         yield Note(f"{place}.any_of", text)
     if equality.absent_is_null:
-        text = "a version that leaves a member out is not told from one that writes null"
+        text = "an absent member equals null, so a change between the two is hidden"
         if fields := sorted(set(spec.order_fields) | set(spec.identity or ())):
             names = " or ".join(f"`{field}`" for field in fields)
-            text += f"; an event without {names} counts as one where it is null"
+            text += f"; an event without {names} counts as one with null there"
         yield Note(f"{place}.absent_is_null", text)
 
 
@@ -164,15 +166,14 @@ def _plain(number: Decimal) -> str:
 def _duplicates(spec: Spec) -> Iterator[Note]:
     if spec.duplicates.policy == "replays":
         text = (
-            f"a retry is told by the headers {QUERY}, {BATCH} and {ATTEMPT}, which both pipelines have to "
-            "write; a record without them is an event like any other, so what a retry writes again without "
-            "them shows as duplicates"
+            f"retries are recognized by the headers {QUERY}, {BATCH} and {ATTEMPT}, which both pipelines "
+            "must write; without them, what a retry writes again counts as duplicates"
         )
         if spec.control is None:
-            text += "; without `control` a difference in the last batch counts only when the next one comes"
+            text += "; without `control` a difference in the last batch counts only once the next batch comes"
         yield Note("duplicates.policy", text)
     elif "horizon" in spec.duplicates.model_fields_set:
-        yield Note("duplicates.horizon", "is for `policy: replays`; under `strict` no batch is remembered")
+        yield Note("duplicates.horizon", "applies only to `policy: replays`; `strict` remembers no batches")
 
 
 # -- rows that replace each other --------------------------------------------------------------------------
@@ -187,18 +188,18 @@ def _rows(spec: Spec) -> Iterator[Note]:
     held = "the latest row of each key that is not settled"
     if folding.settled_by != "watermark":
         held += f", and digests of the last {SETTLED_LIMIT:,} settled keys (250 bytes each)"
-    text = f"rows with equal {key} replace each other, and only the last one is compared; held are {held}"
+    text = f"rows with equal {key} replace each other, and only the last one is compared; memory holds {held}"
     yield Note(f"emits.{folding.name}", text)
     if folding.tells_batches:
         text = (
             f"each row needs the header {BATCH}; tables are compared when both versions have consumed the "
-            "same input, so those of a version that is always ahead or behind are never compared"
+            "same input, so a version that is always ahead or behind is never compared"
         )
         yield Note(f"emits.{folding.name}", text)
     if (problem := service_refusal(spec)) is not None:
-        yield Note(f"emits.{folding.name}.settled_by", f"serve refuses it: {problem}")
+        yield Note(f"emits.{folding.name}.settled_by", f"`serve` refuses it: {problem}")
     elif folding.settled_by == "input":
-        text = "a key that changes in every batch may stay pending, and nothing behind it is verified then"
+        text = "a key that changes in every batch may stay pending, and then nothing after it is verified"
         yield Note(f"emits.{folding.name}.settled_by", text)
 
 
@@ -223,7 +224,7 @@ def _proofs(spec: Spec) -> Iterator[Note]:
     elif alone:
         names = ", ".join(f"`{kind}`" for kind in alone)
         text = (
-            f"events of {names} depend on nothing, so only time can tell that one is lost: "
+            f"events of {names} depend on nothing, so only time can show that one is lost: "
             f"after {seconds} it makes the verdict INCONCLUSIVE, not DIVERGED"
         )
         yield Note("overdue.proves", text)
@@ -248,43 +249,44 @@ def _clock(spec: Spec) -> Iterator[Note]:
             "`overdue: {clock: input}`, `start: {at: input}`, `duplicates: {policy: replays}` and the checks "
             "of `closed_windows` and `watermark`"
         )
-        yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
+        yield Note("control", f"is used only for {uses}, and this file has none of them")
     if spec.start.at == "input":
         text = (
-            f"an event without the header {INPUT} has no place before or behind it, and ends the comparison"
+            f"an event without the header {INPUT} lies neither before nor after it, and ends the comparison"
         )
-        yield Note("start.at", f"{text}; leave the kinds of aggregates out")
+        yield Note("start.at", f"{text}; ignore the kinds of aggregates")
     for key in ("max_jump", "idle_after"):
         if key in spec.overdue.model_fields_set and spec.overdue.clock != "event_time":
-            text = f"is for `clock: event_time`; `clock: {spec.overdue.clock}` does not use it"
+            text = f"applies only to `clock: event_time`, not to `clock: {spec.overdue.clock}`"
             yield Note(f"overdue.{key}", text)
 
 
 def _telling(spec: Spec) -> Iterator[Note]:
     if spec.named_by is None:
         yield Note(
-            "identity", "without it a changed event is told as one that is missing and one that is extra"
+            "identity", "without it a changed event is reported as one that is missing and one that is extra"
         )
     if not spec.show:
         yield Note("show", "is empty, so the service masks every value; `check` shows all")
     for at, decode in spec.decodes:
         if decode.tombstones == "ignore":
-            text = "records without a value are left out, so a deletion that is lost is not seen"
+            text = "records without a value are ignored, so a lost deletion is not found"
             yield Note(dotted((*at, "tombstones")), text)
 
 
 def _never(spec: Spec) -> Iterator[Note]:
     """Declarations that can never take effect."""
     if not spec.gate.max_staleness:
-        yield Note("gate.max_staleness", "is 0: what is verified is always a little older, so no gate passes")
+        text = "is 0, and verified data is always a little older, so no gate ever passes"
+        yield Note("gate.max_staleness", text)
     for known in spec.known_differences:
         if known.when.divergences == ["changed"] and spec.named_by is None:
-            text = "explains changed events, and without `identity` no difference is called that"
+            text = "explains only `changed`, and without `identity` no difference is of that kind"
             yield Note(f"known_differences.{known.id}", text)
 
 
 def _expired(spec: Spec, today: date) -> Iterator[Note]:
     for known in spec.known_differences:
         if known.expires <= today:
-            text = f"expired on {known.expires}, so it explains nothing any more"
+            text = f"expired on {known.expires}, so it no longer explains anything"
             yield Note(f"known_differences.{known.id}", text)

@@ -28,7 +28,7 @@ export function showGroups(root, comparison, context) {
   showList(slot(root, "smaller-groups"), smaller, whole);
   slot(root, "provisional-part").hidden = !open.length;
   setText(slot(root, "provisional-grouped"), `${grouped(open, "provisional")}: they differ, and may still be explained otherwise`);
-  showList(slot(root, "provisional-groups"), open, { ...whole, provisional: true });
+  showList(slot(root, "provisional-groups"), open, { ...whole, provisional: true, finals: groups });
 }
 
 const sum = (groups) => groups.reduce((all, group) => all + group.count, 0);
@@ -53,6 +53,7 @@ function make() {
     el("p", { class: "share", "data-slot": "share" }),
     el("h3", { "data-slot": "sentence" }),
     el("p", { class: "cause", "data-slot": "cause" }),
+    el("p", { class: "quiet", "data-slot": "same" }),
     el(
       "div",
       { class: "actions" },
@@ -76,6 +77,9 @@ function show(item, group, context) {
   render(slot(item, "sentence"), text, () => sentence(text));
   slot(item, "cause").hidden = !group.cause;
   render(slot(item, "cause"), group.cause, (cause) => [el("b", {}, "Likely cause"), " ", ...withCode(visible(cause ?? ""))]);
+  const same = sameAs(group, context.finals ?? []);
+  slot(item, "same").hidden = !same;
+  setText(slot(item, "same"), same);
   render(slot(item, "share"), [group.count, total], () => share(group.count, total));
   render(slot(item, "facts"), factsOf(group), (facts) =>
     facts.map(([name, fact]) => el("div", {}, el("dt", {}, name), el("dd", {}, fact))),
@@ -90,6 +94,16 @@ function sentence(text) {
   const at = text.indexOf("; ");
   return at < 0 ? withCode(text) : [el("b", {}, ...withCode(text.slice(0, at))), ...withCode(text.slice(at))];
 }
+
+/** Which final group above has the kind and fields of a provisional one, as their ids tell. */
+function sameAs({ id, kind, patterns = [] }, finals) {
+  const at = kind === "others" ? -1 : finals.findIndex((one) => id && one.id === id);
+  if (at < 0) return "";
+  const alike = patterns.length && String(texts(patterns)) === String(texts(finals[at].patterns ?? []));
+  return `Same kind and fields${alike ? ", and the same pattern," : ""} as final group ${at + 1} above.`;
+}
+
+const texts = (patterns) => patterns.map(({ field, text }) => `${field}: ${text}`);
 
 function share(part, total) {
   const whole = Math.max(part, total);
