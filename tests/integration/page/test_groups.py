@@ -58,11 +58,12 @@ def test_a_provisional_group_names_the_final_one_of_the_same_fields_and_pattern(
 ) -> None:
     plus_one = [Pattern(field="campaign_id", pattern="shift", by=1, count=3, text="value + 1")]
     final, same, other = group(patterns=plus_one), group(count=3, patterns=plus_one), group(count=2)
-    publish(service, group("missing", 9000), final, provisional_groups=[same, group("extra", 1)])
+    finals = group("missing", 9000), final
+    publish(service, *finals, provisional_groups=[same, group("extra", 1)])
     says = groups(page).get_by_text("as final group")
     expect(says).to_have_text(["Same kind and fields, and the same pattern, as final group 2 above."])
-    publish(service, final, provisional_groups=[other], second=2)
-    expect(says).to_have_text(["Same kind and fields as final group 1 above."])
+    publish(service, *finals, provisional_groups=[other], second=2)
+    expect(says).to_have_text(["Same kind and fields as final group 2 above."])
 
 
 def test_the_largest_group_comes_first_with_its_sentence_its_share_and_the_likely_cause(
