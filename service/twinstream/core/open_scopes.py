@@ -17,10 +17,12 @@ be known ones is *in dispute*; its difference is not proven yet, so a hole witho
 from __future__ import annotations
 
 import math
+import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.event_rows import EventReader, event_columns
@@ -29,6 +31,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.replays import NotAgreed
 from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.diagnosis.looks import Look
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
 from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
@@ -44,7 +47,20 @@ CREDIT_OF_AN_EVENT = 4
 MOST_CREDIT = 200_000
 PASSED_AT_ONCE = 2_000
 """The number of passed scopes that a look notes; there is one look a second."""
+WHOLE = Look((sys.maxsize, sys.maxsize), whole=True)
 GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
+
+
+class Finished(NamedTuple):
+    """A scope to which no more events come, but that is not booked yet.
+
+    `look` says where its sides have met. `pairs` are those of the events that it has returned to matching,
+    None where it has not returned them yet.
+    """
+
+    scope: Scope
+    look: Look
+    pairs: Pairs | None = None
 
 
 class OpenScopes:
@@ -57,7 +73,7 @@ class OpenScopes:
         limit = f"limits.scope_events ({rules.scope_limit})"
         self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
         self._opened: list[Scope] = []
-        self._finished: list[Scope] = []
+        self._finished: deque[Finished] = deque()
         self._passed: list[tuple[Scope, int]] = []
         self._credit, self._size = 0, 0
         self._over = False
@@ -71,7 +87,7 @@ class OpenScopes:
             rules.equal,
             self._open,
             self._finish,
-            self._settle_met,
+            self._finish_met,
             self._absorb,
             came_back,
             rules.scope_limit,
@@ -175,13 +191,17 @@ class OpenScopes:
             self._give_up(whole, self.explain(whole, whole=False))
 
     def _finish(self, scope: Scope) -> None:
-        """Note that no more events will come to a scope: it closes when the events fed with it are booked."""
+        """Note that no more events will come to a scope: it closes when the events fed with it are booked.
+
+        Only then is it known which of its events are copies. All that finish within a run are booked in the
+        order of their epochs. So where both halves of a difference are in it, the same one is always first.
+        """
         if scope.lost:
             self._drop(scope)
             del self.scopes[scope]
             scope.owner.resume(scope, ((), ()))
         else:
-            self._finished.append(scope)
+            self._finished.append(Finished(scope, WHOLE))
 
     # -- explaining and closing ----------------------------------------------------------------------------
 
@@ -189,8 +209,13 @@ class OpenScopes:
         """Close the scopes to which no more events come."""
         self._judge_opened()
         while self._finished:
-            scope = self._finished.pop(0)
-            self.close(scope, self.explain(scope, whole=True), scope.owner)
+            scope, look, pairs = self._finished.popleft()
+            explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
+            if pairs is None:
+                self.close(scope, explanation, scope.owner)
+            else:
+                self._book(scope, explanation)
+                self._pair(pairs)
 
     def review(self, index: Index, ended: tuple[bool, bool]) -> bool:
         """Close the scopes whose sides have met again, and explain others that have grown.
@@ -254,11 +279,11 @@ class OpenScopes:
         open one that gathers, and that is complete, too.
         """
         self._over = True
-        index.complete()
+        self._complete(index)
         self._put_in_order()
         yield from self._settle_all(index, (True, True))
         while any(scope.gathering for scope in self.scopes):
-            index.complete()
+            self._complete(index)
             yield from self._settle_all(index, (True, True))
         self._put_in_order()
         for scope in tuple(self.scopes):
@@ -266,6 +291,11 @@ class OpenScopes:
                 explanation = self.explain(scope, whole=True)
                 self.close(scope, explanation, index)
                 yield from explanation.findings
+
+    def _complete(self, index: Index) -> None:
+        """Give gathering scopes all unmatched events of their parts; close those that finish."""
+        index.complete()
+        self.close_finished()
 
     def _settle_all(self, index: Index, ended: tuple[bool, bool]) -> list[Finding]:
         """Close all scopes whose sides have met, and those that the events they return open.
@@ -277,8 +307,11 @@ class OpenScopes:
         while opened := [scope for scope in self.scopes if scope not in before]:
             before = dict(self.scopes)
             for scope in opened:
-                if scope in self.scopes and (closed := self._settle_next(scope, index, ended)) is not None:
-                    found += closed.findings
+                if scope in self.scopes and (met := self._next_met(scope, ended)) is not None:
+                    _, look, explanation = met
+                    found += explanation.findings
+                    if not look.lost:
+                        self.close(scope, explanation, index)
                     self.close_finished()
         return found
 
@@ -288,24 +321,29 @@ class OpenScopes:
         self.scopes.clear()
         self.scopes.update(dict.fromkeys(ordered))
 
-    def _settle_met(self, index: Index) -> None:
-        """Close the scopes of an index whose sides have met; no more events come to it."""
-        while any(self._settle_next(scope, index, (True, True)) is not None for scope in index.scopes()):
-            pass
+    def _finish_met(self, index: Index) -> None:
+        """Finish the scopes of an index whose sides have met, and resume their parts.
 
-    def _settle_next(self, scope: Scope, index: Index, ended: tuple[bool, bool]) -> Explanation | None:
-        """Close a scope where its sides have met for the first time, or lose it; returns its explanation."""
+        No more events come to the index.
+        """
+        ended = (True, True)
+        while found := next(filter(None, (self._next_met(one, ended) for one in index.scopes())), None):
+            scope, look, explanation = found
+            if not look.lost:
+                self._finished.append(Finished(scope, look, index.resume(scope, explanation.tails)))
+
+    def _next_met(self, scope: Scope, ended: tuple[bool, bool]) -> tuple[Scope, Look, Explanation] | None:
+        """The scope and the look at which its sides have met, or at which it is lost, and given up."""
         while (look := scope.next_look(ended, self._rules.scope_limit)) is not None:
             if look.lost:
                 explanation = scope.explain_lost(self._rules, self._ledger.is_copy, look.lengths)
                 self.hole(self._too_much)
                 self._give_up(scope, explanation)
-                return explanation
+                return scope, look, explanation
             explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
             self._credit -= scope.cost
             if look.whole or explanation.met:
-                self.close(scope, explanation, index)
-                return explanation
+                return scope, look, explanation
         return None
 
     def note_passed(self, passed: Iterable[Scope]) -> None:
@@ -327,11 +365,12 @@ class OpenScopes:
             if scope not in self.scopes or len(scope) != size or size > self._rules.scope_limit:
                 continue
             if scope.gathering and self._rules.proves:
-                scope.owner.complete()
+                self._complete(scope.owner)
             explanation = self.explain(scope, whole=True)
             self._credit -= scope.cost
             if self._rules.proves or self._is_settled(scope, explanation.findings):
                 self.close(scope, explanation, index)
+                self.close_finished()
                 self._settle_all(index, ended)
             else:
                 scope.kept_at = size
@@ -352,13 +391,17 @@ class OpenScopes:
         Where its difference halted the comparison, the event that proved it may have an equal one here. These
         two stay unmatched: nothing behind the first difference counts as matched.
         """
+        self._book(scope, explanation)
+        self._pair(owner.resume(scope, explanation.tails))
+        self._judge_opened()
+
+    def _book(self, scope: Scope, explanation: Explanation) -> None:
+        """Book what a scope has found, as it is no longer open."""
         self._judge_opened()
         self._judge_again(scope, explanation)
         del self.scopes[scope]
         self._closed += 1
         self._settle(scope, explanation)
-        self._pair(owner.resume(scope, explanation.tails))
-        self._judge_opened()
 
     def _settle(self, scope: Scope, explanation: Explanation) -> Explanation:
         """Book the findings of a scope, and its pairs if they count; returns what is booked."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.support.rides import KINDS, day, ride
@@ -66,12 +68,47 @@ def test_nor_does_a_lost_scope_keep_barriers_without_bound(driver: Driver) -> No
 
 
 def test_a_lane_that_is_set_aside_does_not_hold_a_barrier_up() -> None:
-    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    driver = Driver(spec(LANES, KINDS))
     driver.feed(LEFT, [ride(1, key=7), ride(2, key=7), ride(1, key=8), day(1), ride(3, key=7)])
     driver.feed(RIGHT, [ride(2, key=7), ride(1, key=8), day(1), ride(3, key=7)])
     assert not driver.comparison.scopes
     assert driver.kinds() == ["missing"]
     assert driver.comparison.matched == 4
+
+
+LANES = "{barrier: day, inner: {per_key: [k]}}"
+
+
+def feed_in_runs(driver: Driver, left: Sequence[bytes], right: Sequence[bytes], size: int) -> None:
+    """Both sides alternately, so many records at a time, as far as they have any."""
+    for start in range(0, max(len(left), len(right)), size):
+        for side, records in ((LEFT, left), (RIGHT, right)):
+            if some := records[start : start + size]:
+                driver.feed(side, some)
+        driver.comparison.review()
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_the_half_of_the_earlier_epoch_is_found_first_whatever_the_runs(size: int) -> None:
+    driver = Driver(spec(LANES, KINDS + "identity: [n]"))
+    again = [ride(number) for number in range(10, 10 + MEETING_RUN)]
+    moved = record({"t": "ride", "n": 1, "k": 0, "fare": 5})
+    left = [ride(1), ride(2), day(1), ride(3), *again, day(2)]
+    right = [ride(2), day(1), moved, ride(3), *again, day(2)]
+    feed_in_runs(driver, left, right, size)
+    (found,) = driver.findings()
+    assert (found.finding.kind, found.first.kind, found.first.event[2]) == ("changed", "missing", 0)
+    assert driver.comparison.matched == MEETING_RUN + 4
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_copy_behind_which_the_sides_meet_is_known_as_one_whatever_the_runs(size: int) -> None:
+    driver = Driver(spec(LANES, KINDS))
+    again = [ride(number) for number in range(10, 10 + MEETING_RUN)]
+    spelled = record({"t": "ride", "n": 1, "k": 0}, style=1)
+    left, right = [ride(1), day(1)], [spelled, day(1), spelled]
+    feed_in_runs(driver, [*left, *again, day(2)], [*right, *again, day(2)], size)
+    assert driver.kinds() == ["duplicate"]
 
 
 @pytest.mark.parametrize(("ahead", "kind"), [(RIGHT, "missing"), (LEFT, "extra")])
@@ -107,8 +144,7 @@ def test_what_is_proven_missing_takes_nothing_with_it_that_waits_behind_a_barrie
 
 
 def test_what_waits_behind_a_barrier_that_is_proven_missing_goes_where_its_key_is_set_aside() -> None:
-    order = "{barrier: day, inner: {per_key: [k]}}"
-    driver = Driver(spec(order, KINDS + "overdue: {after: 60s, proves: true}"))
+    driver = Driver(spec(LANES, KINDS + "overdue: {after: 60s, proves: true}"))
     driver.feed(LEFT, [ride(1, key=7)])
     driver.feed(RIGHT, [ride(2, key=7)])
     rides, times = [ride(number, key=8) for number in range(71)], [second * 1000 for second in range(71)]
@@ -126,7 +162,7 @@ def test_what_waits_behind_a_barrier_that_is_proven_missing_goes_where_its_key_i
 
 def met_again_behind_a_barrier(*others: tuple[Side, bytes]) -> Driver:
     """In one key the sides have met again, but the left is past the epoch and the right has one more."""
-    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    driver = Driver(spec(LANES, KINDS))
     rides = [ride(number, key=7) for number in range(1 + MEETING_RUN)]
     driver.feed(LEFT, rides)
     driver.feed(RIGHT, rides[1:])
