@@ -308,7 +308,7 @@ class Oracle:
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
             return self._unjustified(view.status, given, calm) or self._miscounted(view.status, given, calm)
-        if self._cannot_join(view.status) or _never_rests(view.status, given):
+        if self._cannot_join(view.status, calm) or _never_rests(view.status, given):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
@@ -377,10 +377,16 @@ class Oracle:
         kept = self._world.server.has_begun() and self._world.given.shards == 1
         return self._broker.is_gone and "no safe start" in status.reason and not kept
 
-    def _cannot_join(self, status: ComparisonStatus) -> bool:
-        """Whether a shard finds no start, so that what another has waits for good: a doubt, no more."""
+    def _cannot_join(self, status: ComparisonStatus, calm: Outcome) -> bool:
+        """Whether a shard finds no start, so that what another has waits for good: a doubt, no more.
+
+        Or a difference that the other has found, which stands: what the first cannot read does not touch its
+        partitions. No account is known then, since the part of the first is in none.
+        """
         alone = self._broker.is_gone and "no safe start" in (status.waiting_for or "")
-        return alone and status.verdict == "INCONCLUSIVE" and not status.divergences.total
+        if status.divergences.total:
+            return alone and status.verdict == calm.verdict == "DIVERGED"
+        return alone and status.verdict == "INCONCLUSIVE"
 
     def _may_be_unseen(self, given: Input) -> bool:
         """Whether there may be records that nobody has read, or reads again."""
