@@ -21,7 +21,7 @@ from twinstream.status.groups import Group
 pytestmark = pytest.mark.requires_chromium
 
 PAINTER = """async () => {
-  const { Painter } = await import("/static/js/painter.js");
+  const { Painter } = await import("/static/js/base/painter.js");
   window.draws = 0;
   window.painter = new Painter(() => (window.draws += 1));
 }"""

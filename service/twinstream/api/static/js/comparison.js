@@ -1,22 +1,22 @@
 // One comparison: everything about it on one page, in the order in which a person on call asks.
 
-import { comparisonPath } from "./api.js";
-import { chartsIn } from "./charts.js";
-import { showChecks } from "./checks.js";
-import { showCoverage } from "./coverage.js";
-import { showDeclared } from "./declared.js";
-import { showDeciding } from "./deciding.js";
-import { showDivergences } from "./divergences.js";
-import { setAttribute, slot } from "./dom.js";
-import { showFigures } from "./figures.js";
-import { showFound } from "./found.js";
-import { showGroups } from "./groups.js";
-import { showKnown } from "./known.js";
-import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
-import { showTimeline } from "./timeline.js";
-import { showTrial } from "./trial.js";
-import { showVerdict } from "./verdict.js";
-import { showWaiting } from "./waiting.js";
+import { comparisonPath } from "./base/api.js";
+import { setAttribute, slot } from "./base/dom.js";
+import { showDivergences } from "./differences/divergences.js";
+import { showFound } from "./differences/found.js";
+import { showGroups } from "./differences/groups.js";
+import { chartsIn } from "./panels/charts.js";
+import { showChecks } from "./panels/checks.js";
+import { showCoverage } from "./panels/coverage.js";
+import { showDeciding } from "./panels/deciding.js";
+import { showDeclared } from "./panels/declared.js";
+import { showFigures } from "./panels/figures.js";
+import { showKnown } from "./panels/known.js";
+import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./panels/tables.js";
+import { showTimeline } from "./panels/timeline.js";
+import { showTrial } from "./panels/trial.js";
+import { showVerdict } from "./panels/verdict.js";
+import { showWaiting } from "./panels/waiting.js";
 
 let charts = null; // made when they are first seen: before that they have no size
 

@@ -1,16 +1,16 @@
 // One divergence: what it is in words and as a picture, both records side by side, the events that prove it, and
 // how to read them oneself.
 
-import { copyable } from "./copy.js";
-import { el, fill, render, setAttribute, slot } from "./dom.js";
-import { clock, visible } from "./format.js";
-import { commandsFor, recordPlace } from "./kafka.js";
-import { picture } from "./picture.js";
-import { json, recordTable } from "./record.js";
-import { href } from "./route.js";
-import { flags } from "./rows.js";
-import { withCode } from "./sentence.js";
-import { MEANING, scopeText, title } from "./words.js";
+import { copyable } from "./base/copy.js";
+import { el, fill, render, setAttribute, slot } from "./base/dom.js";
+import { clock, visible } from "./base/format.js";
+import { commandsFor, recordPlace } from "./base/kafka.js";
+import { withCode } from "./base/sentence.js";
+import { picture } from "./differences/picture.js";
+import { json, recordTable } from "./differences/record.js";
+import { flags } from "./differences/rows.js";
+import { MEANING, scopeText, title } from "./differences/words.js";
+import { href } from "./state/route.js";
 
 /** `found`: the report; null while it is fetched, or once it no longer stands, which `gone` says. */
 export function showDivergence(root, { comparison, report, gone, route, now, service }) {

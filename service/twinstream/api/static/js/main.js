@@ -1,24 +1,24 @@
 // Wires the page: events come in, the model keeps them, the address says what is shown, the painter when.
 
-import { get, serviceNow } from "./api.js";
+import { get, serviceNow } from "./base/api.js";
+import { el, setAttribute, setText, slot } from "./base/dom.js";
+import { clock } from "./base/format.js";
+import { Painter } from "./base/painter.js";
+import { offerTimes, showTimes } from "./base/times.js";
 import { showComparison } from "./comparison.js";
+import { asked } from "./differences/divergences.js";
+import { chooseTimes } from "./differences/found.js";
 import { showDivergence } from "./divergence.js";
-import { asked } from "./divergences.js";
-import { el, setAttribute, setText, slot } from "./dom.js";
-import { follow } from "./feed.js";
-import { clock } from "./format.js";
-import { chooseTimes } from "./found.js";
-import { listen } from "./keyboard.js";
+import { listen } from "./frame/keyboard.js";
+import { offerReset } from "./frame/reset.js";
+import { showSession } from "./frame/session.js";
+import { tabTitle } from "./frame/title.js";
+import { showTrail } from "./frame/trail.js";
 import { orders, showOverview } from "./overview.js";
-import { Painter } from "./painter.js";
-import { offerReset } from "./reset.js";
-import { changed, href, parse } from "./route.js";
-import { showSession } from "./session.js";
-import { Store } from "./store.js";
-import { offerTimes, showTimes } from "./times.js";
-import { tabTitle } from "./title.js";
-import { showTrail } from "./trail.js";
-import { standing } from "./verdict.js";
+import { standing } from "./panels/verdict.js";
+import { follow } from "./state/feed.js";
+import { changed, href, parse } from "./state/route.js";
+import { Store } from "./state/store.js";
 
 const $ = (id) => document.getElementById(id);
 const LOOK_MILLISECONDS = 5000;

@@ -4,13 +4,13 @@
 // The order stays while a pointer or the focus is in the list: nothing moves away from under it. Else it is taken anew
 // every few seconds, and at once when another is asked for.
 
-import { el, fill, render, setAttribute, setText, slot } from "./dom.js";
-import { count, counted, duration, rate, secondsSince, short, span } from "./format.js";
-import { href } from "./route.js";
-import { when } from "./times.js";
-import { about } from "./title.js";
-import { glyph, standing } from "./verdict.js";
-import { title } from "./words.js";
+import { el, fill, render, setAttribute, setText, slot } from "./base/dom.js";
+import { count, counted, duration, rate, secondsSince, short, span } from "./base/format.js";
+import { when } from "./base/times.js";
+import { title } from "./differences/words.js";
+import { about } from "./frame/title.js";
+import { glyph, standing } from "./panels/verdict.js";
+import { href } from "./state/route.js";
 
 const WORST_FIRST = ["DIVERGED", "INCONCLUSIVE", "NOT LIVE", "PENDING", "EQUIVALENT"];
 const SEARCH_FROM = 6; // comparisons: fewer are seen at a glance

@@ -1,7 +1,7 @@
 // Who looks at the page, where tokens are needed, and the way out.
 
-import { get } from "./api.js";
-import { setText, slot } from "./dom.js";
+import { get } from "../base/api.js";
+import { setText, slot } from "../base/dom.js";
 
 /** Show who is signed in, nothing where nobody has to be; hands back who it is, null where that is not known. */
 export async function showSession(root) {

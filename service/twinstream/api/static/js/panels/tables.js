@@ -1,8 +1,8 @@
 // The accounts, the wait histogram, the partitions, what was not checked, and the particulars.
 
-import { el, fill, render, slot } from "./dom.js";
-import { NOTHING, bytes, clock, count, counted, duration, place, secondsSince, span } from "./format.js";
-import { when } from "./times.js";
+import { el, fill, render, slot } from "../base/dom.js";
+import { NOTHING, bytes, clock, count, counted, duration, place, secondsSince, span } from "../base/format.js";
+import { when } from "../base/times.js";
 
 const FATES = [
   ["matched", "paired with an equal event of the other side"],

@@ -1,8 +1,8 @@
 // The verdict, the gate, the health: the part that is read first, so it must never overstate.
 
-import { el, render, setAttribute, setText, slot } from "./dom.js";
-import { clock, duration, secondsSince, visible } from "./format.js";
-import { withCode } from "./sentence.js";
+import { el, render, setAttribute, setText, slot } from "../base/dom.js";
+import { clock, duration, secondsSince, visible } from "../base/format.js";
+import { withCode } from "../base/sentence.js";
 
 const GLYPHS = { EQUIVALENT: "✓", DIVERGED: "≠", PENDING: "…", INCONCLUSIVE: "?", "NOT LIVE": "‖" };
 

@@ -1,7 +1,7 @@
 // The checks of each side by itself: what was found, with the places of the first violations.
 
-import { el, render, slot } from "./dom.js";
-import { count, place } from "./format.js";
+import { el, render, slot } from "../base/dom.js";
+import { count, place } from "../base/format.js";
 
 export function showChecks(root, { status }) {
   const checks = status.checks ?? []; // None of an older matcher.

@@ -1,8 +1,8 @@
 // Known differences: what each has explained.
 
-import { el, render, slot } from "./dom.js";
-import { count } from "./format.js";
-import { href } from "./route.js";
+import { el, render, slot } from "../base/dom.js";
+import { count } from "../base/format.js";
+import { href } from "../state/route.js";
 
 export function showKnown(root, { name, status }) {
   const { explained_by_rule: explained } = status;

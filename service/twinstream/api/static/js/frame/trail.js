@@ -1,8 +1,8 @@
 // The way back: all comparisons › one of them › one divergence of it.
 
-import { el, render } from "./dom.js";
-import { href } from "./route.js";
-import { title } from "./words.js";
+import { el, render } from "../base/dom.js";
+import { title } from "../differences/words.js";
+import { href } from "../state/route.js";
 
 /** `overview` is the address of all comparisons as they were last looked at. */
 export function showTrail(root, { name, id, filters }, report, overview) {

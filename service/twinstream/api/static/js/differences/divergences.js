@@ -1,9 +1,9 @@
 // The divergences of a comparison in lists: the final ones, and apart from them those that may still change. Above
 // them what is asked for, which stands in the address.
 
-import { el, render, setAttribute, setText, slot } from "./dom.js";
-import { clock, count } from "./format.js";
-import { added, changed, href, pairs, without } from "./route.js";
+import { el, render, setAttribute, setText, slot } from "../base/dom.js";
+import { clock, count } from "../base/format.js";
+import { added, changed, href, pairs, without } from "../state/route.js";
 import { showRows } from "./rows.js";
 import { counts } from "./words.js";
 

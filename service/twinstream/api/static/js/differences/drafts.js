@@ -1,9 +1,9 @@
 // Drafts of a group: changes of the comparison file that would hide it, each with what it would hide and how to try it.
 
-import { copyable } from "./copy.js";
-import { el, render, slot } from "./dom.js";
-import { visible } from "./format.js";
-import { withCode } from "./sentence.js";
+import { copyable } from "../base/copy.js";
+import { el, render, slot } from "../base/dom.js";
+import { visible } from "../base/format.js";
+import { withCode } from "../base/sentence.js";
 
 /** The fold of a group in which its drafts stand, by the counts of when it was opened. */
 export const draftsFold = () =>

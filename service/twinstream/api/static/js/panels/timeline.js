@@ -1,8 +1,8 @@
 // How verdict, gate and health stood in the last minutes: three lanes above each other, and the same as a list.
 
-import { el, render, setAttribute, slot } from "./dom.js";
-import { clock, duration } from "./format.js";
-import { when } from "./times.js";
+import { el, render, setAttribute, slot } from "../base/dom.js";
+import { clock, duration } from "../base/format.js";
+import { when } from "../base/times.js";
 
 const LEAST_SPAN = 2 * 60_000;
 const MOST_SPAN = 24 * 3600_000;

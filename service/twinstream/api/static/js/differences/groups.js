@@ -1,13 +1,13 @@
 // What differs, summed up: the largest group first, each with its sentence, its likely cause, its shares, and its rows
 // on demand. The sentences are the service's own.
 
-import { el, keyed, render, setText, slot } from "./dom.js";
+import { el, keyed, render, setText, slot } from "../base/dom.js";
+import { count, counted, visible } from "../base/format.js";
+import { withCode } from "../base/sentence.js";
+import { href } from "../state/route.js";
 import { draftsFold, showDrafts } from "./drafts.js";
-import { count, counted, visible } from "./format.js";
 import { MORE } from "./record.js";
-import { href } from "./route.js";
 import { showRows } from "./rows.js";
-import { withCode } from "./sentence.js";
 
 const AT_ONCE = 4; // groups that are shown without being asked for
 const NEWEST = 5; // rows inside a group

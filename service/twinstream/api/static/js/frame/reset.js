@@ -1,8 +1,8 @@
 // To reset a comparison: a button and a form, which are made only for those who may. Who may not has neither.
 
-import { comparisonPath, post } from "./api.js";
-import { el, setText, slot } from "./dom.js";
-import { count, counted } from "./format.js";
+import { comparisonPath, post } from "../base/api.js";
+import { el, setText, slot } from "../base/dom.js";
+import { count, counted } from "../base/format.js";
 
 /** Offer it in `place`; `current()` is the comparison that is shown, `me` who is signed in. */
 export function offerReset(place, me, current, done) {

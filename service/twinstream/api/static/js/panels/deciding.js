@@ -1,8 +1,8 @@
 // What would make an undecided gate decided: the service's own sentences, and how far the evidence has come.
 
-import { el, render, setText, slot } from "./dom.js";
-import { count, duration } from "./format.js";
-import { withCode } from "./sentence.js";
+import { el, render, setText, slot } from "../base/dom.js";
+import { count, duration } from "../base/format.js";
+import { withCode } from "../base/sentence.js";
 
 export function showDeciding(root, { status, gate }, lostSince) {
   const steps = gate.to_decide ? gate.to_decide.split("\n") : [];

@@ -1,10 +1,10 @@
 // The events that have waited longest for a partner: what a person looks at while nothing is decided.
 
-import { el, render, slot } from "./dom.js";
-import { duration } from "./format.js";
-import { recordPlace } from "./kafka.js";
-import { json } from "./record.js";
-import { when } from "./times.js";
+import { el, render, slot } from "../base/dom.js";
+import { duration } from "../base/format.js";
+import { recordPlace } from "../base/kafka.js";
+import { when } from "../base/times.js";
+import { json } from "../differences/record.js";
 
 const LONG_SECONDS = 10; // those of a moment ago come and go by the thousand
 const SHOWN = 20;

@@ -2,9 +2,9 @@
 // one chart shows the same moment in all of them, and the numbers of it above each. Meanwhile all stand still: what
 // comes is drawn when the pointer has left.
 
-import { serviceNow } from "./api.js";
-import { setAttribute, setText, slot } from "./dom.js";
-import { clock, dayAndTime, rate, short, span } from "./format.js";
+import { serviceNow } from "../base/api.js";
+import { setAttribute, setText, slot } from "../base/dom.js";
+import { clock, dayAndTime, rate, short, span } from "../base/format.js";
 
 const GAP_SECONDS = 5; // a longer silence is a gap in the line, not a slope
 const LEAST_SPAN_SECONDS = 120;

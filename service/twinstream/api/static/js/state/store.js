@@ -1,7 +1,7 @@
 // All that the page knows, and where it has it from: the stream tells what changes; what was before is fetched,
 // and only of what is shown. Nothing here touches the document.
 
-import { comparisonPath, get, parseExactly } from "./api.js";
+import { comparisonPath, get, parseExactly } from "../base/api.js";
 import { Comparison } from "./model.js";
 import { asQuery } from "./route.js";
 

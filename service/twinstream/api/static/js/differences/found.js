@@ -1,9 +1,9 @@
 // Divergences over time: a bar for each stretch, as high as the final ones that were found in it. A pointer drawn over
 // bars, or the two sliders below them, choose a range, which becomes the filters `from` and `to` of the address.
 
-import { setAttribute, setText, slot } from "./dom.js";
-import { clock, count, counted } from "./format.js";
-import { changed, href } from "./route.js";
+import { setAttribute, setText, slot } from "../base/dom.js";
+import { clock, count, counted } from "../base/format.js";
+import { changed, href } from "../state/route.js";
 
 const LOWEST = 4; // per cent: a bar of one is still to be seen beside one of thousands
 const WIDTH = 0.94; // of a bar; the rest is a gap

@@ -1,13 +1,13 @@
 // Divergences as rows: the answer first, then where and when. A row leads to its records.
 
-import { el, keyed, render } from "./dom.js";
-import { scopePair } from "./filters.js";
-import { duration, visible } from "./format.js";
-import { recordPlace } from "./kafka.js";
+import { el, keyed, render } from "../base/dom.js";
+import { duration, visible } from "../base/format.js";
+import { recordPlace } from "../base/kafka.js";
+import { withCode } from "../base/sentence.js";
+import { when } from "../base/times.js";
+import { scopePair } from "../state/filters.js";
+import { added, href } from "../state/route.js";
 import { json } from "./record.js";
-import { added, href } from "./route.js";
-import { withCode } from "./sentence.js";
-import { when } from "./times.js";
 import { MEANING, answer, scopeText, title } from "./words.js";
 
 /** A row is built anew only when its report changed, so that nothing is lost under a pointer or a finger. */

@@ -1,8 +1,8 @@
 // What was seen at all: a verdict says nothing of kinds that never came, and little of fields that never varied.
 
-import { el, render, slot } from "./dom.js";
-import { NOTHING, count, counted } from "./format.js";
-import { withCode } from "./sentence.js";
+import { el, render, slot } from "../base/dom.js";
+import { NOTHING, count, counted } from "../base/format.js";
+import { withCode } from "../base/sentence.js";
 
 const NOTES = 3; // that are shown without being asked for
 const FIELDS = 12; // named in a cell; the others are counted

@@ -1,10 +1,10 @@
 // Two records side by side, field by field.
 
-import { WrittenNumber } from "./api.js";
-import { el } from "./dom.js";
-import { counted, spelled, visible } from "./format.js";
-import { recordPlace } from "./kafka.js";
-import { withCode } from "./sentence.js";
+import { WrittenNumber } from "../base/api.js";
+import { el } from "../base/dom.js";
+import { counted, spelled, visible } from "../base/format.js";
+import { recordPlace } from "../base/kafka.js";
+import { withCode } from "../base/sentence.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off

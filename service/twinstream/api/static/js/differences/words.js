@@ -1,6 +1,6 @@
 // The words that the page has for divergences, wherever it names one.
 
-import { count, visible } from "./format.js";
+import { count, visible } from "../base/format.js";
 import { json } from "./record.js";
 
 export const MEANING = {

@@ -1,8 +1,8 @@
 // Rules on trial: what a changed comparison file would hide of a comparison, and what it alone reports.
 
-import { el, render, slot } from "./dom.js";
-import { count, counted } from "./format.js";
-import { href } from "./route.js";
+import { el, render, slot } from "../base/dom.js";
+import { count, counted } from "../base/format.js";
+import { href } from "../state/route.js";
 
 export function showTrial(root, { name, status, trial }) {
   root.hidden = !trial && !status.trial_of;

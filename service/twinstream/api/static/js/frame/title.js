@@ -1,7 +1,7 @@
 // The title of the tab, which is read where the page itself is not seen: what is shown, and how it stands.
 
-import { glyph, standing } from "./verdict.js";
-import { scopeText, title } from "./words.js";
+import { scopeText, title } from "../differences/words.js";
+import { glyph, standing } from "../panels/verdict.js";
 
 /** Of the view of `route`; `comparison` and `report` are null where they are not known. */
 export function tabTitle({ name, id }, { comparison, report, known, lostSince }) {

@@ -1,8 +1,8 @@
 // Keys: a letter moves to a row, leads up, or to another part; `?` lists them. They know the document alone: links do
 // what a click on them does. No key is taken from who types, or has switched them off.
 
-import { el } from "./dom.js";
-import { choose, chosen } from "./preferences.js";
+import { el } from "../base/dom.js";
+import { choose, chosen } from "../base/preferences.js";
 
 const FIRST = "g"; // begins a key of two letters
 const PATIENCE_MILLISECONDS = 1500; // for the second letter

@@ -1,7 +1,7 @@
 // The filters of divergences: which are asked for, told from the address, and the same question asked of a
 // divergence that comes by the stream. It must answer as the service does (`DivergenceFilter`).
 
-import { WrittenNumber } from "./api.js";
+import { WrittenNumber } from "../base/api.js";
 
 /** Whether a divergence is one that `filters` ask for; `provisional` true, false, or null for both. */
 export function wanted(report, filters, provisional = null) {

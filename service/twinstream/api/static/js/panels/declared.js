@@ -1,8 +1,8 @@
 // The comparison file as its owner wrote it, and the versions that are at work.
 
-import { copyable } from "./copy.js";
-import { el, render, slot } from "./dom.js";
-import { NOTHING } from "./format.js";
+import { copyable } from "../base/copy.js";
+import { el, render, slot } from "../base/dom.js";
+import { NOTHING } from "../base/format.js";
 
 /** `ask.file(comparison)`: somebody wants to read the file. */
 export function showDeclared(root, comparison, { ask, service }) {

@@ -4,8 +4,8 @@
 // The events are text, which wraps and can be read aloud and copied; only the lines between are drawn, and drawn
 // anew when anything changes its size.
 
-import { el } from "./dom.js";
-import { visible } from "./format.js";
+import { el } from "../base/dom.js";
+import { visible } from "../base/format.js";
 import { json, masked } from "./record.js";
 
 const SVG = "http://www.w3.org/2000/svg";

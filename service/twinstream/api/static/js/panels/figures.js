@@ -1,7 +1,7 @@
 // The key figures: one line of numbers that show at a glance whether both sides run.
 
-import { fill } from "./dom.js";
-import { NOTHING, clock, duration, rate, secondsSince, short, shortly, span } from "./format.js";
+import { fill } from "../base/dom.js";
+import { NOTHING, clock, duration, rate, secondsSince, short, shortly, span } from "../base/format.js";
 
 export function showFigures(root, comparison, now, live) {
   const { status } = comparison;
