@@ -3,7 +3,7 @@
 // comes is drawn when the pointer has left.
 
 import { serviceNow } from "../base/api.js";
-import { setAttribute, setText, slot } from "../base/dom.js";
+import { el, setAttribute, setText, slot } from "../base/dom.js";
 import { clock, dayAndTime, rate, short, span } from "../base/format.js";
 
 const GAP_SECONDS = 5; // a longer silence is a gap in the line, not a slope
@@ -22,25 +22,45 @@ const sides = (read) => [
 ];
 const wait = (label, colour) => ({ label, colour, read: (sample) => sample.wait_seconds?.[label] ?? null });
 
-/** All charts of a comparison, in the panels that have their names. */
-export const chartsIn = (root) => [
-  new Chart(root.querySelector("#rate"), sides((sample) => sample.events_per_second), rate),
-  new Chart(root.querySelector("#lag"), sides((sample) => sample.lag), short),
-  new Chart(root.querySelector("#unmatched"), sides((sample) => sample.unmatched), short),
-  new Chart(
-    root.querySelector("#waits"),
-    [wait("p50", "--p50"), wait("p95", "--p95"), wait("p99", "--p99")],
-    span,
-    "decades",
-  ),
-];
+const waits = [wait("p50", "--p50"), wait("p95", "--p95"), wait("p99", "--p99")];
 
-/** One chart inside a panel, with a legend that shows the numbers of now, or of the moment pointed at. */
+/** All charts of a comparison, each in a panel that is made here. */
+export function chartsIn(root) {
+  const panels = slot(root.querySelector("#charts"), "panels");
+  const chart = (id, title, series, ...more) => {
+    const panel = panelOf(id, title, series);
+    panels.append(panel);
+    return new Chart(panel, title, series, ...more);
+  };
+  return [
+    chart("rate", "Events per second", sides((sample) => sample.events_per_second), rate),
+    chart("unmatched", "Unmatched events", sides((sample) => sample.unmatched), short),
+    chart("lag", "Lag in records", sides((sample) => sample.lag), short),
+    chart("waits", "Time to match", waits, span, "decades"),
+  ];
+}
+
+/** A panel for a chart, with a legend that has a place for a number of each line. */
+function panelOf(id, title, series) {
+  const legend = series.map(({ label }) => el("span", { class: label }, `${label} `, el("b", { "data-slot": label })));
+  return el(
+    "section",
+    { id, "aria-labelledby": `${id}-title` },
+    el(
+      "div",
+      { class: "heading" },
+      el("h2", { id: `${id}-title` }, title),
+      el("p", { class: "legend" }, el("span", { "data-slot": "moment", class: "moment" }), ...legend),
+    ),
+    el("div", { class: "chart", role: "img" }),
+  );
+}
+
+/** One chart inside a panel, whose legend shows the numbers of now, or of the moment pointed at. */
 class Chart {
-  constructor(panel, series, format, scale = "linear") {
-    Object.assign(this, { panel, series, format, scale, plot: null, name: null, key: "", samples: [] });
+  constructor(panel, title, series, format, scale = "linear") {
+    Object.assign(this, { panel, title, series, format, scale, plot: null, name: null, key: "", samples: [] });
     this.root = panel.querySelector(".chart");
-    this.title = panel.querySelector("h2").textContent;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.root);
   }
