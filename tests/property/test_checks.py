@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.searching import examples
+from tests.support.streams import SPEAKING
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.arrivals.run import Run
 from twinstream.core.checks.checks import FIRST_KEPT, Tally
@@ -35,13 +36,7 @@ from twinstream.spec.load import loads
 
 PARTITIONS, ROWS, HORIZON_MS = 3, 60, 500
 MINUTE_MS = 60_000
-SPEC = """\
-version: 1
-name: test
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-control: said
-order: unordered
+CHECKS = """\
 checks:
   - {id: once, once: [k, start], horizon: 500ms}
   - {id: ascending, ascending: seq, per: [k]}
@@ -51,6 +46,7 @@ checks:
   - {id: closed, closed_windows: {end: end}}
   - {id: watermark, watermark: never_back}
 """
+SPEC = SPEAKING + CHECKS
 SMALL = SPEC.replace("horizon: 500ms", "horizon: 500ms, keys: 4")
 IDS = ("once", "ascending", "placed", "windows", "complete", "closed", "watermark")
 SIDE = Side.RIGHT

@@ -10,20 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.searching import examples
-from tests.support.streams import Driver, record
+from tests.support.streams import SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.spec.load import loads
 
-SPEC = """\
-version: 1
-name: test
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-control: said
-order: unordered
-overdue: {clock: input}
-"""
+SPEC = SPEAKING + "overdue: {clock: input}\n"
 INPUTS, OUTPUTS = 2, 2
 LENGTH = 12
 Place = tuple[int, int]

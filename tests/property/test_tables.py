@@ -17,25 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.searching import examples
-from tests.support.streams import Driver, record
+from tests.support.streams import SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.spec.decode.deletions import deletion
 from twinstream.spec.load import loads
 
-HEAD = """\
-version: 1
-name: test
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-order: unordered
-control: said
-"""
-BY_INPUT = HEAD + "emits: {upsert: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
-RECORDED = HEAD + "emits: {upsert: {key: [k], settled_by: input}}\n"
-COMPLETE = HEAD + "emits: {complete: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
+BY_INPUT = SPEAKING + "emits: {upsert: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
+RECORDED = SPEAKING + "emits: {upsert: {key: [k], settled_by: input}}\n"
+COMPLETE = SPEAKING + "emits: {complete: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
 BY_WATERMARK = (
-    HEAD
+    SPEAKING
     + "emits: {upsert: {key: [k, end], settled_by: {watermark: end}}}\n"
     + "overdue: {clock: input, window_end: end}\n"
 )
@@ -345,7 +337,7 @@ def test_the_end_of_recorded_input_compares_the_two_whole_tables(
 ) -> None:
     """A value of 0 is a deletion."""
     world = World(
-        HEAD + "emits: {upsert: {key: [k], settled_by: input}}\n", Job(), [frozenset()] * 2, [False] * 2
+        SPEAKING + "emits: {upsert: {key: [k], settled_by: input}}\n", Job(), [frozenset()] * 2, [False] * 2
     )
     tables: tuple[Table, Table] = ({}, {})
     for side, key, value in rows:
@@ -363,7 +355,7 @@ def test_the_end_of_recorded_input_compares_the_two_whole_tables(
     world.check_accounts()
 
 
-BARRIERS = HEAD.replace("order: unordered\n", "") + (
+BARRIERS = SPEAKING.replace("order: unordered\n", "") + (
     "kinds: {night: {where: {k: night}}, row: {}}\n"
     "order: {barrier: night, inner: unordered}\n"
     "emits: {upsert: {key: [k], settled_by: barrier}}\n"

@@ -27,13 +27,21 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
 
 LEFT, RIGHT = Side.LEFT, Side.RIGHT
+HEAD = "version: 1\nname: test\nreference: {topic: r}\ncandidate: {topic: c}\n"
+SPEAKING = """\
+version: 1
+name: test
+reference: {topic: r, version: "1"}
+candidate: {topic: c, version: "2"}
+control: said
+order: unordered
+"""
+"""The head of a comparison file of two versions that say how far they are."""
 
 
 def spec(order: str = "total", more: str = "") -> Spec:
     """A comparison file with this order; `more` are further lines of it."""
-    return loads(
-        f"version: 1\nname: test\nreference: {{topic: r}}\ncandidate: {{topic: c}}\norder: {order}\n{more}"
-    )
+    return loads(f"{HEAD}order: {order}\n{more}")
 
 
 def record(value: Any, style: int = 0) -> bytes:

@@ -19,11 +19,6 @@ def run(count: int, start: int = 0, key: str = "a") -> list[bytes]:
     return [record({"k": key, "v": value}) for value in range(start, start + count)]
 
 
-def feed_both(driver: Driver, records: list[bytes]) -> None:
-    driver.feed(LEFT, records)
-    driver.feed(RIGHT, records)
-
-
 def take(order: str, text: str, more: str = "") -> Driver:
     driver = Driver(spec(order, more))
     driver.take(batches(text), review=True)

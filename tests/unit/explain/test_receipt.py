@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from loadtest.memory import ManualClock, MemorySource
 from tests.support.statuses import START, coverage, diverged, partition, reset
-from tests.support.streams import LEFT, RIGHT, record
+from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.core.events import Side
 from twinstream.explain.receipts.exclusions import exclusions
 from twinstream.explain.receipts.markdown import markdown
@@ -201,15 +201,7 @@ def test_what_a_file_calls_itself_is_no_markup() -> None:
 
 
 def test_a_receipt_sums_up_the_differences_with_ids_and_without_values() -> None:
-    file = loads("""
-version: 1
-name: rides
-reference: {topic: rides.v1}
-candidate: {topic: rides.v2}
-order: {per_key: [taxi]}
-identity: [ride]
-maps: [fares]
-""")
+    file = spec("{per_key: [taxi]}", "identity: [ride]\nmaps: [fares]\n")
     changed = [
         (side, record({"taxi": "secret-key", "ride": ride, "to": to, "fares": {"secret-name": ride + side}}))
         for ride in range(8)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.streams import HEAD
 from twinstream.core.events import Side
 from twinstream.grouping.drafts import Draft, Drafting
 from twinstream.offline.check import check
@@ -19,14 +20,7 @@ from twinstream.spec.load import loads
 from twinstream.spec.trial import as_trial
 from twinstream.status.groups import Group, Pattern
 
-FILE = """
-version: 1
-name: rides
-reference: {topic: rides.one}
-candidate: {topic: rides.two}
-order: {per_key: [taxi]}
-identity: [id]
-"""
+FILE = HEAD + "order: {per_key: [taxi]}\nidentity: [id]\n"
 KINDS = "kinds: {ride: {where: {type: ride}}, trip: {where: {type: trip}}}\n"
 EQUALITY = "equality: {ignore: [at], unordered: [tags]}\n"
 TODAY = datetime.now(UTC).date()

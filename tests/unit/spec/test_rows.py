@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.streams import record
+from tests.support.streams import SPEAKING, record
 from twinstream.core.events import Form, Side
 from twinstream.offline.check import check
 from twinstream.ports import Line
@@ -175,15 +175,8 @@ def test_an_intermediate_row_without_a_number_leaves_it_undecided() -> None:
 
 
 def test_recorded_output_does_not_tell_which_windows_a_watermark_has_settled() -> None:
-    file = """\
-version: 1
-name: rows
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-control: said
-order: unordered
-emits: {upsert: {key: [k], settled_by: {watermark: end}, intermediate: {final_after_settled: true}}}
-"""
+    rows_of = "{key: [k], settled_by: {watermark: end}, intermediate: {final_after_settled: true}}"
+    file = f"{SPEAKING}emits: {{upsert: {rows_of}}}\n"
     rows = [record({"k": "a", "end": 5}), record({"k": "a", "end": 5, "v": 1})]
     lines = [Line(side, one, 0, offset, 0, "f", 1, 1) for side in Side for offset, one in enumerate(rows)]
     (told,) = check(loads(file), lines)["checks"]

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Driver, record
+from tests.support.streams import LEFT, RIGHT, SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.core.tables import by_input, settled
 from twinstream.spec.decode.deletions import deletion
 from twinstream.spec.load import loads
 
-SPEC = """\
-version: 1
-name: test
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-control: said
-order: unordered
-emits: {upsert: {key: [k], settled_by: input}}
-overdue: {clock: input}
-"""
+SPEC = SPEAKING + "emits: {upsert: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
 
 
 class Pair:

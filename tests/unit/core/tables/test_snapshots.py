@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Driver, record
+from tests.support.streams import LEFT, RIGHT, SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.spec.load import loads
 
-SPEC = """\
-version: 1
-name: test
-reference: {topic: r, version: "1"}
-candidate: {topic: c, version: "2"}
-control: said
-order: unordered
-emits: {complete: {key: [k], settled_by: input}}
-overdue: {clock: input}
-"""
+SPEC = SPEAKING + "emits: {complete: {key: [k], settled_by: input}}\noverdue: {clock: input}\n"
 
 
 class Pair:
