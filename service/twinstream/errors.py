@@ -94,6 +94,10 @@ class NoTopic(SourceError):  # noqa: N818 - what Kafka says, and no failure of i
     """A topic is not there."""
 
 
+class QueryFailed(TwinstreamError):  # noqa: N818 - what Spark says of it
+    """The query of a Spark job has failed; the text is the reason."""
+
+
 class StoreError(TwinstreamError):
     """Redis cannot be used."""
 

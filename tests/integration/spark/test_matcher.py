@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.integration.spark.conftest import SPEC, Pipelines, compared
@@ -26,6 +28,7 @@ from twinstream.api.state.merging import merged
 from twinstream.bootstrap import expectation
 from twinstream.errors import Fenced, StoreError
 from twinstream.processes.standby import Bulletin
+from twinstream.spark.matcher.__main__ import reason_of
 from twinstream.spark.matcher.claim import Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
 from twinstream.spec.load import ComparisonFile, loads
@@ -46,18 +49,16 @@ class Compared:
     reference: str
     candidate: str
     results: str
-    queries: int = 0
 
     @property
     def text(self) -> str:
         return SPEC.format(self.reference, self.candidate, MORE)
 
     @contextmanager
-    def job(self) -> Iterator[StreamingQuery]:
+    def job(self, shards: int = SHARDS) -> Iterator[StreamingQuery]:
         """A job on one checkpoint, as after a start of its driver."""
-        self.queries += 1
         brokers = self.pipelines.kafka.brokers
-        job = job_of(loads(self.text), brokers, self.results, SHARDS)
+        job = job_of(loads(self.text), brokers, self.results, shards)
         make_topics(brokers, self.results, {})
         checkpoint = self.pipelines.folder / "checkpoint"
         query = start(self.pipelines.spark, job, checkpoint, Pace(seconds=0.2, records=1_000))
@@ -139,9 +140,15 @@ def both(pipelines: Pipelines) -> Compared:
     return Compared(pipelines, reference, candidate, f"{reference}.results")
 
 
-def python_workers() -> list[int]:
-    """The processes that run Python for Spark's tasks."""
-    found = subprocess.run(["pgrep", "-f", "pyspark.daemon"], capture_output=True, text=True, check=False)
+def python_workers(session: SparkSession) -> list[int]:
+    """The processes that run Python for the tasks of this session: children of its daemon."""
+    daemons = _children(session.sparkContext._gateway.proc.pid)
+    return [worker for daemon in daemons for worker in _children(daemon)]
+
+
+def _children(parent: int) -> list[int]:
+    command = ["pgrep", "-P", f"{parent}", "-f", "pyspark.daemon"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]
 
 
@@ -156,7 +163,9 @@ def test_a_job_that_is_killed_and_started_again_finds_what_check_finds(both: Com
         with both.job() as query:
             come_to(topics, both.text, 1_000, query)
             both.write(range(1_000, 2_000), faults)
-            for process in python_workers():
+            workers = python_workers(both.pipelines.spark)
+            assert workers
+            for process in workers:
                 os.kill(process, signal.SIGKILL)
             come_to(topics, both.text, 2_000, query)
         both.write(range(2_000, 3_000), faults)
@@ -180,6 +189,20 @@ def test_a_job_that_is_killed_and_started_again_finds_what_check_finds(both: Com
     )
     assert {one["id"] for one in listed} == found.keys()
     assert found.keys() == {example["id"] for example in whole["examples"]}
+
+
+@pytest.mark.nightly
+def test_a_checkpoint_of_another_number_of_shards_is_refused_with_what_to_do(both: Compared) -> None:
+    both.write(range(1_000), random.Random(1))
+    make_topics(both.pipelines.kafka.brokers, both.results, {})
+    with both.results_so_far() as topics, both.job() as query:
+        come_to(topics, both.text, 1_000, query)
+    with both.job(SHARDS + 1) as query, pytest.raises(StreamingQueryException) as failed:
+        query.awaitTermination(120)
+    assert reason_of(str(failed.value)) == (
+        "the checkpoint is one of 3 shards, not 4: give --checkpoint a new location, where the comparison "
+        "begins anew, or use the old file and number"
+    )
 
 
 def test_the_last_claim_wins_and_an_older_job_ends(both: Compared) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from twinstream.errors import TwinstreamError
+from twinstream.errors import QueryFailed, TwinstreamError
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
@@ -60,8 +62,21 @@ def run(
 
 
 def _watch(query: StreamingQuery, claim: Claim) -> None:
-    while not query.awaitTermination(LOOK_SECONDS):
-        claim.check()
+    try:
+        while not query.awaitTermination(LOOK_SECONDS):
+            claim.check()
+    except StreamingQueryException as error:
+        raise QueryFailed(reason_of(str(error))) from None
+
+
+def reason_of(failure: str) -> str:
+    r"""The one sentence of a failed query: that of Twinstream, if there is one in it.
+
+    >>> reason_of("Job aborted … twinstream.errors.CheckpointError: it is of 4 shards\\n at org.apache…")
+    'it is of 4 shards'
+    """
+    own = re.search(r"twinstream\.errors\.\w+: ([^\n]+)", failure)
+    return own[1] if own else f"the query has failed: {failure.strip().splitlines()[0]}"
 
 
 def _said(text: str) -> int:

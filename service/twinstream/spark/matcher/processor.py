@@ -122,7 +122,8 @@ class ShardProcessor(StatefulProcessor):
 
     def _restored(self, shard: int) -> _Live:
         """The worker of a shard as the state has it, or a new one."""
-        job, clock, store = self._job, SystemClock(), StateStore()
+        job, clock, store = self._job, SystemClock(), StateStore(self._job.shards)
+        self._variables.check(digest(job.spec), job.shards)
         store.bind(self._variables)
         admin, watch = self._watch()
         topics = job.topics if self._variables.token() is None else _all(admin, job.names)

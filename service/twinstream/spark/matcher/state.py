@@ -18,8 +18,11 @@ from uuid import uuid4
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from twinstream.adapters.kafka.results import OneWayRelay
-from twinstream.errors import Outdated
+from twinstream.checkpoints import format as checkpoint
+from twinstream.errors import CheckpointError, Outdated
 from twinstream.ports import EMPTY, Checkpoint, Stored
+
+ANEW = "give --checkpoint a new location, where the comparison begins anew, or use the old file and number"
 
 
 class Variables(NamedTuple):
@@ -33,7 +36,7 @@ class Variables(NamedTuple):
     def of(cls, handle: StatefulProcessorHandle) -> Variables:
         """Declare them."""
         return cls(
-            handle.getValueState("head", "sequence LONG, token STRING, head BINARY"),
+            handle.getValueState("head", "sequence LONG, token STRING, head BINARY, shards INT"),
             handle.getMapState("bodies", "sequence LONG", "body BINARY"),
             handle.getMapState("reports", "id STRING", "report BINARY"),
         )
@@ -43,14 +46,28 @@ class Variables(NamedTuple):
         found = self.head.get()
         return None if found is None else found[1]
 
+    def check(self, digest: str, shards: int) -> None:
+        """Raise CheckpointError if the state is of another comparison file, or of another number of shards.
+
+        The query goes on behind the records that it has dealt out, so nothing else can use its state.
+        """
+        found = self.head.get()
+        if found is None:
+            return
+        if found[3] != shards:
+            raise CheckpointError(f"the checkpoint is one of {found[3]} shards, not {shards}: {ANEW}")
+        if checkpoint.decode(bytes(found[2]))["spec_digest"] != digest:
+            raise CheckpointError(f"the comparison file is not the one of the checkpoint: {ANEW}")
+
 
 class StateStore:
-    """A `CheckpointStore` on the state of a query. `bind` it to the variables before each batch.
+    """A `CheckpointStore` on the state of a query, for one of so many shards.
 
-    `token` and `head` are those of the last save.
+    `bind` it to the variables before each batch. `token` and `head` are those of the last save.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
         self._variables: Variables | None = None
         self._sequences: list[int] = []
         self._sequence: int | None = None
@@ -82,7 +99,7 @@ class StateStore:
         found = self._state.head.get()
         if found is None:
             return EMPTY
-        sequence, self.token, head = found
+        sequence, self.token, head, _ = found
         bodies = {key[0]: bytes(body[0]) for key, body in self._state.bodies.iterator()}
         reports = {key[0]: bytes(report[0]) for key, report in self._state.reports.iterator()}
         self._sequence, self._sequences = sequence, sorted(bodies)
@@ -90,21 +107,21 @@ class StateStore:
         self.head = bytes(head)
         return Stored(sequence, bytes(head), [bodies[one] for one in self._sequences], reports)
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save(self, new: Checkpoint) -> None:
         """Make a checkpoint take effect with the batch. Raises Outdated for a delta on another one."""
-        if checkpoint.after is not None and checkpoint.after != self._sequence:
-            raise Outdated(f"the state has checkpoint {self._sequence}, not {checkpoint.after}")
-        self._drop(len(self._sequences) if checkpoint.after is None else checkpoint.dropped)
-        if checkpoint.anew:
+        if new.after is not None and new.after != self._sequence:
+            raise Outdated(f"the state has checkpoint {self._sequence}, not {new.after}")
+        self._drop(len(self._sequences) if new.after is None else new.dropped)
+        if new.anew:
             self._state.reports.clear()
-        self._state.bodies.updateValue((checkpoint.sequence,), (checkpoint.body,))
-        for key, report in checkpoint.divergences.items():
+        self._state.bodies.updateValue((new.sequence,), (new.body,))
+        for key, report in new.divergences.items():
             self._state.reports.updateValue((key,), (report,))
-        self._saved.update(checkpoint.divergences)
-        self.token, self._sequence = uuid4().hex, checkpoint.sequence
-        self._sequences.append(checkpoint.sequence)
-        self.head = checkpoint.head
-        self._state.head.update((checkpoint.sequence, self.token, checkpoint.head))
+        self._saved.update(new.divergences)
+        self.token, self._sequence = uuid4().hex, new.sequence
+        self._sequences.append(new.sequence)
+        self.head = new.head
+        self._state.head.update((new.sequence, self.token, new.head, self._shards))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:
