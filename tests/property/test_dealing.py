@@ -22,6 +22,11 @@ EQUIVALENT = "EQUIVALENT"
 IDENTITIES = st.sampled_from([None, ["k"], ["k", "n"], ["k", "n", "type", "j"]])
 
 
+def key_of(spec: Spec) -> set[str]:
+    """The fields that keep events apart."""
+    return {*(decision.field for decision in spec.decisions if decision.what == "order")}
+
+
 def lines_of(world: World) -> list[Line]:
     """The lines of a world without explicit ends."""
     counts = Counter[Side]()
@@ -67,5 +72,8 @@ def test_shards_by_key_give_the_answer_of_the_whole(
     spec = world.driver(**({} if identity is None else {"identity": identity})).spec
     assume(refusal_by_key(spec) is None)
     lines = lines_of(world)
-    whole = check(spec, lines, allow_empty=True)
-    assert summed(dealt(spec, lines, shards)) == summed([whole])
+    parts, whole = summed(dealt(spec, lines, shards)), summed([check(spec, lines, allow_empty=True)])
+    if identity is not None and not key_of(spec) <= {*identity}:
+        # An event whose key has changed is `missing` in one shard and `extra` in another.
+        parts, whole = ({name: one[name] for name in ("equivalent", "matched")} for one in (parts, whole))
+    assert parts == whole

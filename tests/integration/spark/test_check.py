@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -120,7 +121,8 @@ def test_keys_repeat_nulls_come_and_barriers_stand_between() -> None:
 
 
 def test_rows_of_a_strategy_shrink() -> None:
-    assert len(find(MADE, lambda rows: any(row["taxi"] == "end" for row in rows))) == 1
+    # From one seed: Hypothesis gives a small example, and not always the smallest.
+    assert len(find(MADE, lambda rows: any(row["taxi"] == "end" for row in rows), random=Random(0))) == 1
 
 
 def test_rows_of_a_strategy_are_rows_of_the_schema(session: SparkSession) -> None:

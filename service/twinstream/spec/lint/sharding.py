@@ -71,7 +71,7 @@ def unfit(spec: Spec, shard: Shard, partitions: tuple[int, int]) -> str | None:
 def refusal_by_key(spec: Spec) -> str | None:
     """Why the events of a comparison cannot be dealt out to shards by key; None if they can.
 
-    A `changed` divergence pairs two events by their identity, so events of one identity need one shard.
+    An event whose key has changed is then `missing` and `extra`, since its halves are in two shards.
     """
     reason = _undealable(spec)
     return reason and f"comparison {spec.name!r} cannot be divided by key: {reason}"
@@ -82,16 +82,12 @@ def _undealable(spec: Spec) -> str | None:
 
 
 def _undealt_order(spec: Spec) -> str | None:
-    """Why the order of a comparison, or its identity, keeps no keys apart."""
+    """Why the order of a comparison keeps no keys apart."""
     node, *_ = nodes(spec.order, spec.compared_kinds)
     if isinstance(node.order, Barrier):
         return "a barrier depends on the events of all keys"
     if not _has_keys(node):
         return "events of all keys can depend on each other: declare `per_key`, `by_key` or `unordered`"
-    if spec.named_by is not None and (more := _keys(node) - set(spec.named_by)):
-        return (
-            f"two events of one identity may have different keys: add {', '.join(sorted(more))} to `identity`"
-        )
     return None
 
 
