@@ -51,7 +51,8 @@ class _Told(NamedTuple):
 class ResultsTopics:
     """The results topics, read so far; all its methods may be called from any thread.
 
-    `statuses` are by comparison and shard, `reports` besides by id, `owners` the runs that claimed them last.
+    `statuses` are by comparison and shard, `reports` besides by id. `claims` are the offset and the run of the
+    last claim of each comparison.
     """
 
     def __init__(self, brokers: str, results: str, properties: Properties) -> None:
@@ -60,7 +61,7 @@ class ResultsTopics:
         more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
         self._consumer = Consumer({**config_of(brokers, properties), **more})
         self._lock, self._known = Lock(), False
-        self.owners: dict[str, str] = {}
+        self.claims: dict[str, tuple[int, str]] = {}
         self.statuses: dict[tuple[str, int], _Told] = {}
         self.reports: dict[tuple[str, int], dict[str, tuple[str, bytes]]] = {}
 
@@ -98,7 +99,7 @@ class ResultsTopics:
         name, shard, *more = key.decode().split("/", 2)
         said = orjson.loads(value)
         if shard == JOB:
-            self.owners[name] = said["run"]
+            self.claims[name] = (message.offset() or 0, said["run"])
             return
         place = (name, int(shard))
         if more:

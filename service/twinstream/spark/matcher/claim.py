@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from twinstream.adapters.kafka.client import LinkFaults, admin_client, reason_of
@@ -58,6 +58,7 @@ class Claim:
         self._brokers, self._results, self._name, self._run = brokers, results, name, run
         self._topics = ResultsTopics(brokers, results, dict(properties))
         self._properties = properties
+        self._offset = 0
 
     def make(self, say: Callable[[str], object]) -> None:
         """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""
@@ -71,11 +72,15 @@ class Claim:
             time.sleep(max(LOOK_SECONDS, SILENT_SECONDS - silent))
         producer = Producer({**self._properties, "bootstrap.servers": self._brokers, "acks": "all"})
         value = orjson.dumps({"run": self._run})
-        producer.produce(self._results, key=f"{self._name}/{JOB}".encode(), value=value, partition=0)
+        key = f"{self._name}/{JOB}".encode()
+        producer.produce(self._results, key=key, value=value, partition=0, on_delivery=self._made)
         if producer.flush(TIMEOUT_SECONDS):
             raise SourceError(
                 f"kafka at {self._brokers} does not take the claim of the job: is it reachable?"
             )
+
+    def _made(self, _error: KafkaError | None, message: Message) -> None:
+        self._offset = message.offset() or 0
 
     def check(self) -> None:
         """Raise Fenced if another job has a later claim; Kafka may be away."""
@@ -83,7 +88,8 @@ class Claim:
             self._topics.read()
         except StoreError:
             return
-        if self._topics.owners.get(self._name, self._run) != self._run:
+        offset, run = self._topics.claims.get(self._name, (0, self._run))
+        if run != self._run and offset > self._offset:
             raise Fenced(TAKEN_OVER.format(name=self._name, results=self._results))
 
     def _silence(self) -> float:
