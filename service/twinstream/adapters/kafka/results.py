@@ -51,8 +51,8 @@ class _Told(NamedTuple):
 class ResultsTopics:
     """The results topics, read so far; all its methods may be called from any thread.
 
-    `statuses` are by comparison and shard, `reports` besides by id. `claims` are the offset and the run of the
-    last claim of each comparison.
+    `statuses` are by comparison and shard, `reports` besides by id. `claims` are the offset and the run of
+    the last claim of each comparison.
     """
 
     def __init__(self, brokers: str, results: str, properties: Properties) -> None:
