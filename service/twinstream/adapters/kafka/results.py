@@ -27,6 +27,7 @@ from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
 
 CLOCKS_APART_SECONDS = 5.0
 DIVERGENCES = ".divergences"
+"""What the name of the topic of divergences has behind that of the results."""
 JOB = "job"
 """In the place of a shard: the claim of a job."""
 READ_AT_ONCE, LOOK_SECONDS = 10_000, 3.0

@@ -17,7 +17,7 @@ import orjson
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from twinstream.adapters.kafka.client import LinkFaults, admin_client, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, reason_of
 from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
 from twinstream.errors import Fenced, SourceError, StoreError
 
@@ -70,7 +70,7 @@ class Claim:
                 )
             waiting = True
             time.sleep(max(LOOK_SECONDS, SILENT_SECONDS - silent))
-        producer = Producer({**self._properties, "bootstrap.servers": self._brokers, "acks": "all"})
+        producer = Producer({**config_of(self._brokers, self._properties), "acks": "all"})
         value = orjson.dumps({"run": self._run})
         key = f"{self._name}/{JOB}".encode()
         producer.produce(self._results, key=key, value=value, partition=0, on_delivery=self._made)

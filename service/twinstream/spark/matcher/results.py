@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 import orjson
 
+from twinstream.adapters.kafka.results import DIVERGENCES
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.arrivals.sharding import Shard
-
-DIVERGENCES = ".divergences"
-"""What the name of the topic of divergences has behind that of the results."""
 
 
 class ResultsRecord(NamedTuple):
