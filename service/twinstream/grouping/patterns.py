@@ -4,9 +4,10 @@ Each *family* maps a pair of values to its parameter: the shift from 39 to 40 is
 does not fit. A pattern is a family with a parameter. So one dictionary for each family counts exactly how
 many pairs each of its patterns fits, without knowing them beforehand.
 
-Bounds: a family counts its first `ROOM` parameters. After `TRIAL` pairs, the families of which no pattern
-fits a quarter are dropped; a pattern is told only if it fits at least half of all pairs. So a group of many
-differences pays for the one or two families that describe it.
+Bounds: a family counts its first `ROOM` parameters. After `TRIAL` pairs, and whenever there are four times as many, the families of which no
+pattern fits a quarter are dropped, and if one fits all pairs, also those of which none does; a pattern is told
+only if it fits at least half of all pairs. So a group of many differences pays for the one or two families that
+describe it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ROOM = 100
 """The most parameters of a family. Only shifts and constants can have more; one that fits half of all pairs
 is among the first hundred but for odd chances."""
 TRIAL = 64
-"""So many pairs tell well enough which families describe a field."""
+"""So many pairs tell well enough which families describe a field, unless they are all of one key."""
 CONSTANT_LENGTH = 100
 """The longest text that is remembered as a constant."""
 EXACT = 2**53
@@ -272,10 +273,10 @@ class FieldPatterns:
     Complexity: O(1) a pair; about 0.3 µs for each family that is left.
     """
 
-    __slots__ = ("_live", "_seen")
+    __slots__ = ("_due", "_live", "_seen")
 
     def __init__(self, *, shown: bool = True) -> None:
-        self._seen = 0
+        self._seen, self._due = 0, TRIAL
         self._live = [
             [
                 _Family(name, side, find, {})
@@ -308,16 +309,15 @@ class FieldPatterns:
                 found[by] += 1
             elif len(found) < ROOM:
                 found[by] = 1
-        if self._seen == TRIAL:
+        if self._seen == self._due:
             self._drop_idle()
+            self._due *= 4
 
     def _drop_idle(self) -> None:
+        fits = {id(one): _best(one.pattern, one.found)[1] for one in chain(*self._live)}
+        enough = self._seen if max(fits.values(), default=0) == self._seen else self._seen // 4
         for families in self._live:
-            families[:] = [
-                _narrowed(one)
-                for one in families
-                if one.found and 4 * _best(one.pattern, one.found)[1] >= TRIAL
-            ]
+            families[:] = [_narrowed(one) for one in families if fits[id(one)] >= enough]
 
     def best(self) -> Fit | None:
         """The pattern that fits most pairs, if that is at least half of them."""
@@ -342,6 +342,8 @@ class FieldPatterns:
     def restore(self, state: Sequence[Any]) -> None:
         """Take over a `state`."""
         self._seen, saved = state
+        while self._due <= self._seen:
+            self._due *= 4
         for families, some in zip(self._live, saved, strict=True):
             kept = {(name, side): dict(map(tuple, counts)) for name, side, counts in some}
             families[:] = [
