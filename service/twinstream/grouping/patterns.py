@@ -4,10 +4,10 @@ Each *family* maps a pair of values to its parameter: the shift from 39 to 40 is
 does not fit. A pattern is a family with a parameter. So one dictionary for each family counts exactly how
 many pairs each of its patterns fits, without knowing them beforehand.
 
-Bounds: a family counts its first `ROOM` parameters. After `TRIAL` pairs, and whenever there are four times as many, the families of which no
-pattern fits a quarter are dropped, and if one fits all pairs, also those of which none does; a pattern is told
-only if it fits at least half of all pairs. So a group of many differences pays for the one or two families that
-describe it.
+Bounds: a family counts its first `ROOM` parameters. After `TRIAL` pairs, and whenever there are four times as
+many, the families of which no pattern fits a quarter are dropped, and if one fits all pairs, also those of
+which none does; a pattern is told only if it fits at least half of all pairs. So a group of many differences
+pays for the one or two families that describe it.
 """
 
 from __future__ import annotations
