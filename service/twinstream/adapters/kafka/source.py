@@ -32,7 +32,7 @@ from twinstream.adapters.kafka.client import Properties, reason_of
 from twinstream.adapters.kafka.records import KafkaRecall, know
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
-from twinstream.errors import NoTopic, SourceError
+from twinstream.errors import SourceError
 from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import envelope
@@ -126,12 +126,7 @@ class KafkaSource:
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError if one is missing, or Kafka does not answer."""
-        found = {}
-        for side, topic in self._admin.look().items():
-            if topic is None:
-                raise NoTopic(f"topic {self._names[side]}: there is no such topic")
-            found[side] = topic
-        return found
+        return self._admin.both()
 
     def remember(self, marks: Marks) -> None:
         """Commit offsets to the group, asynchronously; a failure is ignored: the next commit says more."""

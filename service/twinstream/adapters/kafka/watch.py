@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, cleanup_policy, reason_of
 from twinstream.core.events import Side
-from twinstream.errors import SourceError
+from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Control, Topic, TopicsLook
 from twinstream.spec.lint.topics import Topic as BareTopic
 
@@ -71,6 +71,15 @@ class TopicsAdmin:
         described = self._described()
         self.control = self._found_control(described)
         return {side: self._topic(name, described[name]) for side, name in self._topics.items()}
+
+    def both(self) -> Mapping[Side, Topic]:
+        """Both topics as they are. Raises SourceError if one is missing, or Kafka does not answer."""
+        found = {}
+        for side, topic in self.look().items():
+            if topic is None:
+                raise NoTopic(f"topic {self._topics[side]}: there is no such topic")
+            found[side] = topic
+        return found
 
     def is_as(self, look: TopicsSeen) -> bool:
         """Whether all topics have the ids and partitions of an earlier look. Raises SourceError."""

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from twinstream.adapters.kafka.source import KafkaSource, record_reader
+from twinstream.adapters.kafka.client import config_of
+from twinstream.adapters.kafka.watch import TopicsAdmin
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.masking import fresh_secret
@@ -42,11 +43,7 @@ def job_of(
     if reason := refusal_by_key(spec):
         raise SettingsError(reason)
     names = {side: spec.version_of(side).topic for side in Side}
-    source = KafkaSource(brokers, spec.name, names, dict(kafka or {}), record_reader(spec))
-    try:
-        topics = source.topics()
-    finally:
-        source.close()
+    topics = TopicsAdmin(names, brokers, dict(kafka or {})).both()
     return Job(spec, brokers, dict(kafka or {}), results, shards, uuid4().hex, topics, fresh_secret())
 
 
@@ -123,14 +120,8 @@ def _dealer(job: Job) -> Dealer:
 
 
 def _ends(job: Job) -> Callable[[str, int], int]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": job.brokers,
-            "group.id": f"twinstream.{job.spec.name}.ends",
-            "isolation.level": "read_committed",
-            **job.kafka,
-        }
-    )
+    more = {"group.id": f"twinstream.{job.spec.name}.ends", "isolation.level": "read_committed"}
+    consumer = Consumer({**config_of(job.brokers, job.kafka), **more})
 
     def end(topic: str, partition: int) -> int:
         try:

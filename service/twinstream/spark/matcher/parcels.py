@@ -9,10 +9,11 @@ shard knows the progress of all partitions, as a matcher that reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import msgpack
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Item, Passed
@@ -21,28 +22,15 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.file.model import Spec
 
-SCHEMA = (
-    "shard INT, side INT, partition INT, first LONG, position LONG, end LONG, newest_ms LONG, records BINARY"
-)
-"""The columns of a parcel. `first` is its first offset, `position` the one behind it, `end` that of the
-partition when it was read; -1 if Kafka did not tell."""
 UNKNOWN = -1
-_ARROW = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("side", pa.int32()),
-        ("partition", pa.int32()),
-        ("first", pa.int64()),
-        ("position", pa.int64()),
-        ("end", pa.int64()),
-        ("newest_ms", pa.int64()),
-        ("records", pa.binary()),
-    ]
-)
+"""The end of a partition that Kafka did not tell."""
 
 
 class Parcel(NamedTuple):
-    """Some records of one partition for one shard; see `SCHEMA`. An empty one has no `records`."""
+    """Some records of one partition for one shard. An empty one has no `records`.
+
+    `first` is its first offset, `position` the one behind it, `end` that of the partition when it was read.
+    """
 
     shard: int
     side: int
@@ -61,6 +49,12 @@ class Parcel(NamedTuple):
         else:
             records, offsets, times_ms, headers, keys = msgpack.unpackb(self.records, use_list=True)
             yield Batch(side, self.partition, records, offsets, times_ms, headers, keys)
+
+
+_TYPES = {int: pa.int64(), bytes | None: pa.binary()}
+_ARROW = pa.schema([(name, _TYPES[kind]) for name, kind in get_type_hints(Parcel).items()])
+SCHEMA = from_arrow_schema(_ARROW)
+"""The columns of a parcel for Spark."""
 
 
 class Dealer:

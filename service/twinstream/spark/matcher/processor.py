@@ -20,7 +20,6 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
-from twinstream.errors import NoTopic
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Topic
 from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
@@ -126,7 +125,7 @@ class ShardProcessor(StatefulProcessor):
         self._variables.check(digest(job.spec), job.shards)
         store.bind(self._variables)
         admin, watch = self._watch()
-        topics = job.topics if self._variables.token() is None else _all(admin, job.names)
+        topics = job.topics if self._variables.token() is None else admin.both()
         source, relay = FedSource(topics, watch), LastBulletin(clock.now)
         ports = Ports(source, store, relay, _Nobody(), clock, lambda: job.mask_secret)
         worker = Worker(job.spec, ports, KeyShard(shard, job.shards), where=f"Spark job {job.run}")
@@ -158,16 +157,6 @@ class ShardProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close: live workers stay."""
-
-
-def _all(admin: TopicsAdmin, names: Mapping[Side, str]) -> Mapping[Side, Topic]:
-    """Both topics as they are. Raises SourceError if one is missing, or Kafka does not answer."""
-    found = {}
-    for side, topic in admin.look().items():
-        if topic is None:
-            raise NoTopic(f"topic {names[side]}: there is no such topic")
-        found[side] = topic
-    return found
 
 
 def _in_step(parcels: Sequence[Parcel]) -> Iterator[tuple[Side, list[Any]]]:
