@@ -159,7 +159,8 @@ def serve(settings: Settings, files: list[ComparisonFile], announce: Callable[[s
                 f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time, "
                 "barrier or input)"
             )
-        reason = refusal_by_key(spec) if settings.results else refusal(spec, settings.shards)
+        refused = refusal_by_key if settings.results else refusal
+        reason = refused(spec, settings.shards)
         if reason is not None:
             raise SettingsError(reason)
     _try_settings(settings, specs[0])

@@ -70,7 +70,7 @@ def test_shards_by_key_give_the_answer_of_the_whole(
     world: World, shards: int, identity: list[str] | None
 ) -> None:
     spec = world.driver(**({} if identity is None else {"identity": identity})).spec
-    assume(refusal_by_key(spec) is None)
+    assume(refusal_by_key(spec, shards) is None)
     lines = lines_of(world)
     parts, whole = summed(dealt(spec, lines, shards)), summed([check(spec, lines, allow_empty=True)])
     if identity is not None and not key_of(spec) <= {*identity}:

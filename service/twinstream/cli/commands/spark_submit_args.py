@@ -36,7 +36,7 @@ def spark_submit_args(
 
     Exit codes: 0 printed · 2 usage, bad comparison file, or one that cannot be divided by key.
     """
-    if reason := refusal_by_key(load(spec)):
+    if reason := refusal_by_key(load(spec), shards):
         raise SettingsError(reason)
     own = {"--brokers": brokers, "--results": results, "--checkpoint": checkpoint, "--shards": str(shards)}
     if config is not None:

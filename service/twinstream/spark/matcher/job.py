@@ -40,7 +40,7 @@ def job_of(
     spec: Spec, brokers: str, results: str, shards: int, kafka: Mapping[str, Any] | None = None
 ) -> Job:
     """What the tasks need to know. Raises SettingsError and SourceError."""
-    if reason := refusal_by_key(spec):
+    if reason := refusal_by_key(spec, shards):
         raise SettingsError(reason)
     names = {side: spec.version_of(side).topic for side in Side}
     topics = TopicsAdmin(names, brokers, dict(kafka or {})).both()

@@ -25,9 +25,15 @@ class Division(NamedTuple):
 
 def division(spec: Spec) -> Division:
     """Whether several matchers can share the work of a comparison, and how."""
-    reason = _undealable(spec)
     possible, text = _by_partition(spec)
-    return Division(possible, f"{text}; on Spark {f'not: {reason}' if reason else 'by key'}")
+    return Division(possible, f"{text}; {_on_spark(spec)}")
+
+
+def _on_spark(spec: Spec) -> str:
+    if reason := next(_unknown_to_spark(spec), None):
+        return f"on Spark not: {reason}"
+    reason = _undealable(spec)
+    return f"on Spark in one shard: {reason}" if reason else "on Spark by key"
 
 
 def _by_partition(spec: Spec) -> Division:
@@ -68,17 +74,30 @@ def unfit(spec: Spec, shard: Shard, partitions: tuple[int, int]) -> str | None:
     return None
 
 
-def refusal_by_key(spec: Spec) -> str | None:
-    """Why the events of a comparison cannot be dealt out to shards by key; None if they can.
+def refusal_by_key(spec: Spec, shards: int) -> str | None:
+    """Why the events of a comparison cannot be dealt out to so many shards by key; None if they can.
 
-    An event whose key has changed is then `missing` and `extra`, since its halves are in two shards.
+    An event whose key has changed is `missing` and `extra`, if its halves are in two shards.
     """
-    reason = _undealable(spec)
-    return reason and f"comparison {spec.name!r} cannot be divided by key: {reason}"
+    if reason := next(_unknown_to_spark(spec), None):
+        return f"comparison {spec.name!r} cannot run on Spark: {reason}"
+    reason = None if shards == 1 else _undealable(spec)
+    return reason and f"comparison {spec.name!r} cannot be divided by key: {reason}; or give --shards 1"
 
 
 def _undealable(spec: Spec) -> str | None:
     return _undealt_order(spec) or next((why for found, why in _undealt(spec) if found), None)
+
+
+def _unknown_to_spark(spec: Spec) -> Iterator[str]:
+    """What a comparison declares that no job can do, whatever its shards."""
+    later = "{} is not supported there yet"
+    if spec.overdue.clock == "input":
+        yield later.format("`overdue: {clock: input}`")
+    if spec.start.at == "input":
+        yield later.format("`start: input`")
+    if spec.keep == "hashes":
+        yield later.format("`keep: hashes`")
 
 
 def _undealt_order(spec: Spec) -> str | None:
@@ -96,13 +115,11 @@ def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
     later = "{} is not supported there yet"
     yield spec.folding, later.format("`emits`")
     yield spec.duplicates.policy == "replays", later.format("`duplicates: {policy: replays}`")
-    yield spec.overdue.clock == "input", later.format("`overdue: {clock: input}`")
-    yield spec.keep == "hashes", later.format("`keep: hashes`")
     yield (
         spec.known_differences,
         "`known_differences` have ceilings, and no shard knows what the others have explained",
     )
-    yield spec.start.at in ("barrier", "input"), f"`start: {spec.start.at}` needs all events to find it"
+    yield spec.start.at == "barrier", "`start: barrier` needs all events to find it"
     yield spec.checks, "`checks` judge each side as a whole, and a shard sees only its own keys"
     yield spec.on_divergence == "halt", "`on_divergence: halt` ends at the first difference of all keys"
 
