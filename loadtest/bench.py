@@ -17,7 +17,6 @@ the rates alone depend on the machine and on what else it does.
 
 from __future__ import annotations
 
-import gc
 import tempfile
 import time
 from functools import partial
@@ -37,8 +36,9 @@ from deploy.embedded.stack import Stack
 from loadtest.bare import STEADY_FROM, measured
 from loadtest.measuring import apart, environment, peak_mib, write_report
 from loadtest.memory import MemoryPublisher
-from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.bootstrap import make_worker
 from twinstream.intake.falls import TRAIL_LENGTH
+from twinstream.matcher.memory import collect_rarely
 from twinstream.processes.supervisor import StartArgs
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
@@ -101,7 +101,7 @@ def _send(producer: Producer, topic: str, key: bytes, value: bytes) -> None:
 
 def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
     """The service's own worker, until every event is matched."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    collect_rarely()
     settings, brief = Settings(brokers=brokers, redis=redis), StartArgs("bench", [0] * TRAIL_LENGTH)
     worker = make_worker(settings, loads(spec_text), MemoryPublisher(), brief)
     started = time.perf_counter()

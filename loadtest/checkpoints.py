@@ -11,7 +11,6 @@ processor (`_cpu`), or of the clock where Redis takes part.
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import sys
 import tempfile
@@ -27,7 +26,6 @@ from loadtest.generated import NO_DISK, PARTITIONS, START_MS, redis_figures
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.checkpoints.format import decode, encode
 from twinstream.checkpoints.plan import SWEPT_EVENTS
 from twinstream.core.comparison import Comparison
@@ -37,6 +35,7 @@ from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import restore
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
+from twinstream.matcher.memory import collect_rarely
 from twinstream.ports import Batch, Checkpoint
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
@@ -97,7 +96,7 @@ class _Steps:
 
 def measured(events: int, keep: str) -> dict[str, Any]:
     """What each step needs."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher
+    collect_rarely()  # as in a matcher
     rng = random.Random(1)
     spec = loads(f"{SPEC}keep: {keep}\n")
     codec = codec_of(spec)

@@ -16,7 +16,6 @@ of both sides again, in turn. Each round runs in a process of its own.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -28,12 +27,11 @@ import click
 from loadtest.bench import ORDERS, PARTITIONS, event, spec_text
 from loadtest.measuring import apart, environment, write_report
 from twinstream.adapters.clocks import SystemClock
-from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
-from twinstream.matcher.memory import resident_bytes
+from twinstream.matcher.memory import collect_rarely, resident_bytes
 from twinstream.ports import Batch
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
@@ -91,7 +89,7 @@ class Matcher:
 
 def measured(order: str, events: int) -> dict[str, float]:
     """One round."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher
+    collect_rarely()  # as in a matcher
     matcher, left, right = Matcher(order), batches(Side.LEFT), batches(Side.RIGHT)
 
     def in_turn(count: int) -> Iterator[Batch]:

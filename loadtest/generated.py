@@ -7,17 +7,16 @@ just now.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from loadtest.memory import MemorySource
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis.shelf import RedisShelf
-from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.core.events import Side
 from twinstream.logs import configure_logging
+from twinstream.matcher.memory import collect_rarely
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Batch, Gap, Positions, Topic
 from twinstream.spec.load import loads
@@ -92,7 +91,7 @@ def started_worker(
     text: str, streams: Mapping[Side, Stream], url: str, pace: float = 1.0
 ) -> tuple[Worker, GeneratedSource]:
     """A worker that owns its comparison, on a Redis and a clock of that pace; and what it reads."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher process
+    collect_rarely()  # as in a matcher process
     configure_logging()
     spec, source = loads(text), GeneratedSource(streams)
     shelf = RedisShelf(url, spec.name, "generated")

@@ -38,11 +38,10 @@ from loadtest.matching_report import plot, print_tables
 from loadtest.matching_scenarios import MORE_US, PHASE, SCENARIOS, Partners, Scenario, Stream
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from loadtest.plain_pairwise import Pairwise
-from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
-from twinstream.matcher.memory import resident_bytes
+from twinstream.matcher.memory import collect_rarely, resident_bytes
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
@@ -130,7 +129,7 @@ def _summary(seconds: list[float], events: int) -> dict[str, Any]:
 
 def _freeze() -> None:
     """Collect as the service does, and keep what was prepared out of it."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    collect_rarely()
     gc.collect()
     gc.freeze()
 

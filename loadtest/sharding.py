@@ -18,7 +18,6 @@ The processor times stand beside them, in microseconds an event.
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import tempfile
@@ -34,10 +33,11 @@ from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
 from loadtest.measuring import environment, spent_by, write_report
 from loadtest.memory import MemoryPublisher
 from twinstream.adapters.kafka.source import KafkaSource
-from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.bootstrap import make_worker
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.intake.falls import TRAIL_LENGTH
+from twinstream.matcher.memory import collect_rarely
 from twinstream.ports import Positions
 from twinstream.processes.supervisor import StartArgs
 from twinstream.settings import Settings
@@ -48,7 +48,7 @@ _spawn = multiprocessing.get_context("spawn")
 
 def shard_loop(settings: dict[str, Any], text: str, number: int, start: Any, results: Any) -> None:
     """One worker, from when all are ready until it has read its share of both topics."""
-    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    collect_rarely()
     chosen, spec = Settings(**settings), loads(text)
     topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
     source = KafkaSource(chosen.brokers, "bench", topics, {})

@@ -283,8 +283,8 @@ def spread(values: list[float]) -> Result:
 
 
 @contextmanager
-def spark_session(folder: Path) -> Iterator[SparkSession]:
-    """A session on this machine with Kafka's connector."""
+def spark_session(folder: Path, cores: int = 2) -> Iterator[SparkSession]:
+    """A session on some cores of this machine with Kafka's connector."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -296,7 +296,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("bench")
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("bench")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

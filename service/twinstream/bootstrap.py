@@ -36,6 +36,7 @@ from twinstream.explain.receipts.exclusions import exclusions
 from twinstream.http_server import Access, bound
 from twinstream.intake.falls import Caution, Trail
 from twinstream.logs import configure_logging
+from twinstream.matcher.memory import collect_rarely
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.observing import Observers, Resets
 from twinstream.processes.pipe import Failure, PipePublisher
@@ -52,8 +53,6 @@ from twinstream.status.comparison import Version
 
 MOST_PROCESSES = 64
 """The most shards of a comparison on one host."""
-GC_THRESHOLD = 200_000
-"""Matching makes no cycles: searching for them after every 700 objects costs a tenth of the time."""
 
 
 # -- the matcher process -----------------------------------------------------------------------------------
@@ -64,7 +63,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartAr
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor.
     configure_logging()
-    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    collect_rarely()
     if not brief.shard.whole:
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)

@@ -1,13 +1,21 @@
-"""Measures the memory of this process, and stops comparing if it is too much."""
+"""Measures the memory of this process, and keeps Python's collector from searching it in vain."""
 
 from __future__ import annotations
 
+import gc
 import resource
 from pathlib import Path
 
 from twinstream.core.comparison import Comparison
 
 _STATM = Path("/proc/self/statm")
+_GC_THRESHOLDS = 200_000, 50, 100
+"""Matching makes no cycles: searching for them after every 700 objects costs a tenth of the time."""
+
+
+def collect_rarely() -> None:
+    """Have Python's collector search for cycles only after many objects."""
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def resident_bytes() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from twinstream.core.arrivals.sharding import shard_of
 from twinstream.core.events import RECORD, ROUTE, Form, Side
-from twinstream.core.order import Order, ordered_class
+from twinstream.core.order import Lanes, Order, ordered_class
 from twinstream.spec.codec.codec import IGNORED, Codec
 
 KNOWN_KEYS = 500_000
@@ -32,13 +32,21 @@ class Addresses:
         if self._shards == 1:
             return [0] * len(records)
         forms, _ = self._codec.forms(records, side)
-        known, order = self._known, self._codec.order
-        found = []
-        for form in forms:
-            key = self._key(order, form)
-            number = known.get(key)
-            found.append(self._learn(key) if number is None else number)
-        return found
+        keys, known = self._keys(forms), self._known
+        if new := set(keys).difference(known):
+            if len(known) + len(new) > KNOWN_KEYS:
+                known.clear()
+                new = set(keys)
+            known |= {key: 0 if key is None else shard_of(key, self._shards) for key in new}
+        return [known[key] for key in keys]
+
+    def _keys(self, forms: Sequence[Form]) -> list[Any]:
+        order = self._codec.order
+        if isinstance(order, Lanes) and all(forms):
+            routes = [form[ROUTE] for form in forms]
+            if bytes not in set(map(type, routes)):
+                return routes
+        return [self._key(order, form) for form in forms]
 
     def _key(self, order: Order, form: Form) -> Any:
         """What an event shares with all events that are equal to it, or may depend on it."""
@@ -50,9 +58,3 @@ class Addresses:
             named = self._codec.identity(form[RECORD])
             key = named if isinstance(named, bytes) else None  # One with none of the fields is alone.
         return route if key is None else key
-
-    def _learn(self, key: Any) -> int:
-        if len(self._known) >= KNOWN_KEYS:
-            self._known.clear()
-        number = self._known[key] = 0 if key is None else shard_of(key, self._shards)
-        return number

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.kafka.client import config_of
@@ -21,6 +22,7 @@ from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Positions
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
+from twinstream.spark.matcher.python_worker import spare
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal_by_key
@@ -86,9 +88,10 @@ def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
     rows = reader.options(**options).load()
     more = [*(["key"] if job.spec.reads_keys or job.spec.whole else [])]
     more += ["headers"] if job.spec.reads_marks or job.spec.whole else []
-    return rows.selectExpr(
-        "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms", "value", *more
-    )
+    one, other = (job.names[side] for side in Side)
+    side = sf.when(sf.col("topic") == one, int(Side.LEFT)).when(sf.col("topic") == other, int(Side.RIGHT))
+    columns = ["partition", "offset", "unix_millis(timestamp) AS timestamp_ms", "value", *more]
+    return rows.withColumn("side", side).selectExpr("side", *columns)
 
 
 def _starts(job: Job) -> str:
@@ -104,7 +107,8 @@ def _starts(job: Job) -> str:
 
 def _dealing(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def deal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _dealer(job).parcels(batches)
+        yield from _dealer(job).parcels(batches)
+        spare()
 
     return deal
 

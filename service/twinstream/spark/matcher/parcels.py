@@ -8,11 +8,13 @@ shard knows the progress of all partitions, as a matcher that reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, get_type_hints
 
-import msgpack
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from twinstream.core.events import Side
@@ -20,10 +22,14 @@ from twinstream.ports import Batch, Item, Passed
 from twinstream.spark.matcher.addresses import Addresses
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.decode.formats.envelope import envelope
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 UNKNOWN = -1
 """The end of a partition that Kafka did not tell."""
+
+
+_PLAIN = ("value", "offset", "timestamp_ms")
 
 
 class Parcel(NamedTuple):
@@ -47,8 +53,9 @@ class Parcel(NamedTuple):
         if self.records is None:
             yield Passed(side, self.partition, self.position, self.newest_ms)
         else:
-            records, offsets, times_ms, headers, keys = msgpack.unpackb(self.records, use_list=True)
-            yield Batch(side, self.partition, records, offsets, times_ms, headers, keys)
+            rows = _opened(self.records)
+            records, offsets, times_ms = (rows.column(name).to_pylist() for name in _PLAIN)
+            yield Batch(side, self.partition, records, offsets, times_ms, _headers(rows), _keys(rows))
 
 
 _TYPES = {int: pa.int64(), bytes | None: pa.binary()}
@@ -64,63 +71,84 @@ class Dealer:
         self._spec, self._codec, self._ends = spec, codec, ends
         self._shards = range(shards)
         self._addresses = Addresses(codec, shards)
-        self._sides = {spec.version_of(side).topic: side for side in Side}
 
     def parcels(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The parcels of the rows of one task, in the order of each partition, and the empty ones last."""
-        reached: dict[tuple[str, int], tuple[int, int]] = {}
+        reached: dict[tuple[int, int], tuple[int, int]] = {}
         for batch in batches:
-            for (topic, partition), rows in _by_partition(batch):
-                made = list(self._packed(topic, partition, rows))
-                reached[topic, partition] = (made[0].position, made[0].newest_ms)
+            for side, partition, rows in _by_partition(batch):
+                made = list(self._packed(Side(side), partition, rows))
+                reached[side, partition] = (made[0].position, made[0].newest_ms)
                 yield _arrow(made)
-        for (topic, partition), (position, newest_ms) in reached.items():
-            end = self._ends(topic, partition)
-            side = self._sides[topic]
+        for (side, partition), (position, newest_ms) in reached.items():
+            end = self._ends(self._spec.version_of(Side(side)).topic, partition)
             yield _arrow(
                 Parcel(number, side, partition, position, position, end, newest_ms, None)
                 for number in self._shards
             )
 
-    def _packed(self, topic: str, partition: int, rows: Mapping[str, list[Any]]) -> Iterator[Parcel]:
-        side, offsets, times_ms = self._sides[topic], rows["offset"], rows["timestamp_ms"]
-        headers, keys = rows.get("headers"), rows.get("key")
-        records = rows["value"]
-        if self._spec.whole:
-            columns = zip(records, keys or (), headers or (), times_ms, strict=True)
-            records = [envelope(value, key, marks, at, partition) for value, key, marks, at in columns]
-        position, newest_ms = offsets[-1] + 1, max(times_ms)
-        places: dict[int, list[int]] = {}
-        for place, number in enumerate(self._addresses.of(records, side)):
-            places.setdefault(number, []).append(place)
-        marks = headers if self._spec.reads_marks else None
-        named = keys if self._spec.reads_keys else None
-        for number, own in places.items():
-            columns_of = [_only(column, own) for column in (records, offsets, times_ms, marks, named)]
-            packed = msgpack.packb(columns_of)
-            yield Parcel(number, side, partition, offsets[own[0]], position, UNKNOWN, newest_ms, packed)
+    def _packed(self, side: Side, partition: int, rows: pa.RecordBatch) -> Iterator[Parcel]:
+        """The rows of one partition, a parcel for each shard that has some. One sort deals them all out."""
+        records, rows = self._records(partition, rows)
+        numbers = np.asarray(self._addresses.of(records, side))
+        order = np.argsort(numbers, kind="stable")
+        dealt, numbers = rows.take(pa.array(order)), numbers[order]
+        starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1), len(numbers)]
+        offsets = rows.column("offset")
+        position, newest_ms = offsets[-1].as_py() + 1, pc.max(rows.column("timestamp_ms")).as_py()
+        for start, end in pairwise(starts):
+            own = dealt.slice(start, end - start)
+            first = own.column("offset")[0].as_py()
+            yield Parcel(
+                int(numbers[start]), side, partition, first, position, UNKNOWN, newest_ms, _packed(own)
+            )
+
+    def _records(self, partition: int, rows: pa.RecordBatch) -> tuple[list[bytes | None], pa.RecordBatch]:
+        """What is compared of each row, and the rows that have it as their value."""
+        values = rows.column("value").to_pylist()
+        if not self._spec.whole:
+            return values, rows
+        times_ms = rows.column("timestamp_ms").to_pylist()
+        columns = zip(values, _keys(rows) or (), _headers(rows) or (), times_ms, strict=True)
+        values = [envelope(value, key, marks, at, partition) for value, key, marks, at in columns]
+        place = rows.schema.get_field_index("value")
+        return values, rows.set_column(place, "value", pa.array(values, pa.binary()))
 
 
-def _only(column: Sequence[Any] | None, places: Sequence[int]) -> list[Any] | None:
-    return None if column is None else [column[place] for place in places]
+def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """Side, partition and rows for each partition in a batch; Spark reads one partition in a task."""
+    sides, partitions = (batch.column(name).to_numpy() for name in ("side", "partition"))
+    rows = batch.drop_columns(["side", "partition"])
+    places = sides.astype(np.int64) << 32 | partitions
+    for place in np.unique(places).tolist():
+        own = places == place
+        yield place >> 32, place & 0xFFFFFFFF, rows if own.all() else rows.filter(pa.array(own))
 
 
-def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, int], dict[str, list[Any]]]]:
-    """The columns of a batch, for each partition in it; Spark reads one partition in a task."""
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-    if "headers" in columns:
-        columns["headers"] = [
-            [(one["key"], one["value"]) for one in headers or ()] for headers in columns["headers"]
-        ]
-    topics, partitions = columns.pop("topic"), columns.pop("partition")
-    places: dict[tuple[str, int], list[int]] = {}
-    for place, name in enumerate(zip(topics, partitions, strict=True)):
-        places.setdefault(name, []).append(place)
-    if len(places) == 1:
-        yield next(iter(places)), columns
-        return
-    for name, own in places.items():
-        yield name, {key: [column[place] for place in own] for key, column in columns.items()}
+def _packed(rows: pa.RecordBatch) -> bytes:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, rows.schema) as stream:
+        stream.write_batch(rows)
+    packed: bytes = buffer.getvalue().to_pybytes()
+    return packed
+
+
+def _opened(packed: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(packed) as stream:
+        return stream.read_next_batch()
+
+
+def _headers(rows: pa.RecordBatch) -> list[Headers] | None:
+    """The headers of each record; None if the comparison reads none."""
+    if "headers" not in rows.schema.names:
+        return None
+    found = rows.column("headers").to_pylist()
+    return [[(one["key"], one["value"]) for one in headers or ()] for headers in found]
+
+
+def _keys(rows: pa.RecordBatch) -> list[bytes | None] | None:
+    """The key of each record; None if the comparison reads none."""
+    return rows.column("key").to_pylist() if "key" in rows.schema.names else None
 
 
 def _arrow(parcels: Iterable[Parcel]) -> pa.RecordBatch:

@@ -23,6 +23,7 @@ from twinstream.core.events import Side
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Topic
 from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
+from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.results import rows_of
 from twinstream.spark.matcher.source import FedSource
 from twinstream.spark.matcher.state import LastBulletin, StateStore, Variables
@@ -116,6 +117,7 @@ class ShardProcessor(StatefulProcessor):
                 live.source.reached(Side(parcel.side), parcel.partition, parcel.end)
         live.worker.settle()
         _alive[name] = live
+        spare()
         self._set_timer(timers)
         return self._told(shard, live)
 

@@ -1,0 +1,157 @@
+"""How fast a Spark job matches, beside the service, over the same topics in the same run.
+
+    python -m loadtest.spark.matcher [--events 1000000] [--rounds 3] [--cores 1 --cores 2] [--shards 8]
+                                     [--json FILE]
+
+The topics are those of `loadtest.bench`. Each round measures, one after the other:
+
+a. *service*: one matcher process, as in `loadtest.bench`;
+b. *job*, for each number of cores: the job of `twinstream.spark.matcher` under `local[CORES]`, on a new
+   checkpoint, until all is matched. What counts is the steady part: the batches behind the first one, rows of
+   both sides by the time from one trigger to the next.
+
+Broker, Spark's JVM and Python share the cores of the machine, so two cores of a job are not twice one.
+Besides, each job tells the seconds to its first batch, those of a batch in which nothing comes, the bytes of
+its state, and the seconds from a new start to the end of the first batch behind the same checkpoint.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from deploy.embedded.stack import Stack
+from loadtest.bench import PARTITIONS, SIDES, matcher_loop, produce, spec_text
+from loadtest.measuring import apart, environment, write_report
+
+ORDER = "per_key"
+BATCH = 200_000
+"""Records of a batch: large enough that its fixed costs are small, and some batches remain."""
+WAIT_SECONDS = 600
+LOOK_SECONDS = 1.0
+"""Asking a query for its progress keeps its JVM busy for a while."""
+
+
+def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folder: str) -> dict[str, float]:
+    """One job, from nothing until so many events of both sides are read, and its start again."""
+    from loadtest.spark.sink import spark_session
+    from twinstream.spark.matcher.claim import make_topics
+    from twinstream.spark.matcher.job import Pace, job_of, start
+    from twinstream.spec.load import loads
+
+    spec = loads(text)
+    results = f"{spec.name}.results"
+    with spark_session(Path(folder), cores) as spark:
+        spark.conf.set("spark.sql.shuffle.partitions", str(cores))
+        make_topics(brokers, results, {})
+        job = job_of(spec, brokers, results, shards)
+        run = partial(start, spark, job, Path(folder) / "checkpoint", Pace(0.0, BATCH))
+        began = time.perf_counter()
+        query = run()
+        first = _until(query, 1)
+        start_seconds = time.perf_counter() - began
+        _until(query, events)
+        progress = [one for one in query.recentProgress if one.numInputRows]
+        time.sleep(5)  # some batches in which nothing comes
+        idle = [one.batchDuration for one in query.recentProgress if not one.numInputRows]
+        query.stop()
+        began = time.perf_counter()
+        query = run()
+        _until(query, 0)
+        again_seconds = time.perf_counter() - began
+        query.stop()
+    steady = progress[1:]
+    state = progress[-1].stateOperators[0]
+    return {
+        "rate": sum(one.numInputRows for one in steady) / sum(one.batchDuration / 1000 for one in steady),
+        "batches": len(progress),
+        "start_seconds": start_seconds,
+        "first_rows": first,
+        "idle_seconds": median(idle or [0]) / 1000,
+        "state_bytes": state.memoryUsedBytes,
+        "again_seconds": again_seconds,
+    }
+
+
+def _until(query: Any, rows: int) -> int:
+    """Wait until a query has read so many rows, and made a batch."""
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        if (failed := query.exception()) is not None:
+            raise failed
+        done = query.recentProgress
+        found = sum(int(one.numInputRows) for one in done)
+        if done and found >= rows:
+            return found
+        time.sleep(LOOK_SECONDS)
+    raise TimeoutError(f"{rows:,} rows")
+
+
+def measure(stack: Stack, events: int, rounds: int, cores: tuple[int, ...], shards: int) -> dict[str, Any]:
+    """Fill the topics, then run the rounds."""
+    brokers = stack.kafka.brokers
+    topics = [f"bench.spark.{side}" for side in SIDES]
+    for topic in topics:
+        stack.kafka.create_topic(topic, partitions=PARTITIONS)
+    produce(brokers, topics, events, "all")
+    services: list[float] = []
+    jobs: dict[int, list[dict[str, float]]] = {count: [] for count in cores}
+    for number in range(rounds):
+        text = spec_text(f"service-{number}", topics, ORDER, "all")
+        services.append(apart(matcher_loop, brokers, stack.redis.url, text, 2 * events)["rate"])
+        for count, runs in jobs.items():
+            text = spec_text(f"job-{count}-{number}", topics, ORDER, "all")
+            with tempfile.TemporaryDirectory(prefix="twinstream-job-") as folder:
+                runs.append(apart(job_run, brokers, text, 2 * events, count, shards, folder))
+    return {
+        "events_a_side": events,
+        "shards": shards,
+        "batch": BATCH,
+        "service": round(median(services)),
+        "jobs": {count: _summary(runs, services) for count, runs in jobs.items()},
+    }
+
+
+def _summary(runs: list[dict[str, float]], services: list[float]) -> dict[str, Any]:
+    found = {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
+    ratio = median(run["rate"] / service for run, service in zip(runs, services, strict=True))
+    return {**found, "rate": round(found["rate"]), "of_service": round(ratio, 3)}
+
+
+def print_table(report: dict[str, Any]) -> None:
+    """The report on standard error."""
+    table = Table(title=f"A Spark job, beside a service that takes {report['service']:,} events a second")
+    names = ("rate", "of_service", "start_seconds", "idle_seconds", "again_seconds", "state_bytes")
+    for heading in ("cores", *names):
+        table.add_column(heading, justify="right")
+    for cores, job in report["jobs"].items():
+        table.add_row(f"{cores}", *(f"{job[name]:,}" for name in names))
+    Console(stderr=True, width=120).print(table)
+
+
+@click.command(help=__doc__)
+@click.option("--events", default=1_000_000, show_default=True, help="Events on each side.")
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--cores", multiple=True, type=int, help="Default: 1, 2.")
+@click.option("--shards", default=8, show_default=True)
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout."
+)
+def main(events: int, rounds: int, cores: tuple[int, ...], shards: int, file: str | None) -> None:
+    """Measure, print the table, and write the report."""
+    with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
+        report = measure(stack, events, rounds, cores or (1, 2), shards)
+    print_table(report)
+    write_report({**environment(), "rounds": rounds, **report}, file)
+
+
+if __name__ == "__main__":
+    main()
