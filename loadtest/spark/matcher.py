@@ -11,8 +11,9 @@ b. *job*, for each number of cores: the job of `twinstream.spark.matcher` under 
    both sides by the time from one trigger to the next.
 
 Broker, Spark's JVM and Python share the cores of the machine, so two cores of a job are not twice one.
-Besides, each job tells the seconds to its first batch, those of a batch in which nothing comes, the bytes of
-its state, and the seconds from a new start to the end of the first batch behind the same checkpoint.
+Besides, each job tells the seconds to its first batch, and those of a batch in which nothing comes. Then the
+reference alone writes a tenth more, so that these events wait: the bytes of the saved state for each of them,
+and the seconds from a new start on this checkpoint to the end of its first batch.
 """
 
 from __future__ import annotations
@@ -22,19 +23,23 @@ import time
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
 from deploy.embedded.stack import Stack
-from loadtest.bench import PARTITIONS, SIDES, matcher_loop, produce, spec_text
+from loadtest.bench import PARTITIONS, SIDES, event, matcher_loop, produce, spec_text
 from loadtest.measuring import apart, environment, write_report
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ORDER = "per_key"
-BATCH = 200_000
-"""Records of a batch: large enough that its fixed costs are small, and some batches remain."""
+BATCH = 500_000
+"""Records of a batch, as the job has by default: large enough that its fixed costs are small."""
 WAIT_SECONDS = 600
 LOOK_SECONDS = 1.0
 """Asking a query for its progress keeps its JVM busy for a while."""
@@ -47,13 +52,13 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
     from twinstream.spark.matcher.job import Pace, job_of, start
     from twinstream.spec.load import loads
 
-    spec = loads(text)
+    spec, checkpoint = loads(text), Path(folder) / "checkpoint"
     results = f"{spec.name}.results"
     with spark_session(Path(folder), cores) as spark:
         spark.conf.set("spark.sql.shuffle.partitions", str(cores))
         make_topics(brokers, results, {})
         job = job_of(spec, brokers, results, shards)
-        run = partial(start, spark, job, Path(folder) / "checkpoint", Pace(0.0, BATCH))
+        run = partial(start, spark, job, checkpoint, Pace(0.0, BATCH))
         began = time.perf_counter()
         query = run()
         first = _until(query, 1)
@@ -62,6 +67,11 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
         progress = [one for one in query.recentProgress if one.numInputRows]
         time.sleep(5)  # some batches in which nothing comes
         idle = [one.batchDuration for one in query.recentProgress if not one.numInputRows]
+        before, waiting = _saved(spark, checkpoint), events // 20
+        write(brokers, spec.reference.topic, waiting)
+        _until(query, events + waiting)
+        time.sleep(5)  # another save
+        state_bytes = (_saved(spark, checkpoint) - before) / waiting
         query.stop()
         began = time.perf_counter()
         query = run()
@@ -69,16 +79,34 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
         again_seconds = time.perf_counter() - began
         query.stop()
     steady = progress[1:]
-    state = progress[-1].stateOperators[0]
     return {
         "rate": sum(one.numInputRows for one in steady) / sum(one.batchDuration / 1000 for one in steady),
         "batches": len(progress),
         "start_seconds": start_seconds,
         "first_rows": first,
         "idle_seconds": median(idle or [0]) / 1000,
-        "state_bytes": state.memoryUsedBytes,
+        "state_bytes": state_bytes,
         "again_seconds": again_seconds,
     }
+
+
+def write(brokers: str, topic: str, events: int) -> None:
+    """Write events to one topic that the other does not have."""
+    producer = Producer({"bootstrap.servers": brokers, "enable.idempotence": True, "linger.ms": 50})
+    for number in range(events):
+        key, value = event(number, SIDES[0], "all")
+        producer.produce(topic, value.replace(b"NL", b"BE"), key)
+        if not number % 5_000:
+            producer.flush()
+    assert producer.flush(300) == 0, "Kafka took everything"
+
+
+def _saved(spark: SparkSession, checkpoint: Path) -> int:
+    """The bytes of the saves of all shards in a checkpoint."""
+    reader = spark.read.format("statestore").option("path", str(checkpoint))
+    bodies = reader.option("stateVarName", "bodies").option("flattenCollectionTypes", "true").load()
+    (found,) = bodies.selectExpr("sum(length(user_map_value.body))").collect()
+    return int(found[0])
 
 
 def _until(query: Any, rows: int) -> int:
