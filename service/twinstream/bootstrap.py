@@ -288,6 +288,7 @@ def expectation(file: ComparisonFile, shards: int = 1, specs: Sequence[Spec] = (
         max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
         kinds_required=wanted(spec).kinds,
         undecodable_budget=spec.undecodable.budget,
+        ceilings={rule.id: rule.ceiling.count or 0 for rule in spec.known_differences},
         exclusions=exclusions(spec),
         shards=shards,
         trial_of=beside,

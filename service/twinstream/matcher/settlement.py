@@ -47,7 +47,10 @@ class Settlement:
         run.intake.survey(self.at_end)
         if self._standing is None:
             self._standing = Standing(
-                run.comparison.certainty.moment, self._verified(), run.reporter.evidence()
+                run.comparison.certainty.moment,
+                self._verified(),
+                run.reporter.evidence(),
+                run.reporter.explained_for_good(run.situation.standing),
             )
         self._asked = asked
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.ceilings import Choices
 from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import FORM, ROUTE, Side
 from twinstream.core.order import BARRIER
@@ -54,11 +55,15 @@ class Verified(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The results at a moment, to be published once a look confirms them."""
+    """The results at a moment, to be published once a look confirms them.
+
+    `explained` are known differences that stay known, by the rules that each could count against.
+    """
 
     moment: int
     verified: Verified | None
     evidence: status.Coverage
+    explained: Mapping[Choices, int] = MappingProxyType({})
 
 
 class Saved(NamedTuple):
@@ -205,7 +210,27 @@ class Reporter:
             open_since=_moment(self._comparison.surveyed.oldest_ms),
             constants=self._intake.seen.constants(),
             unpaired=_sides(lambda side: self._unpaired(side, secret)),
+            explained=self._explained(situation),
         )
+
+    def _explained(self, situation: Situation) -> list[status.ExplainedCount]:
+        counted = self._comparison.differences.known.by_choices
+        final = {} if situation.standing is None else situation.standing.explained
+        return [
+            status.ExplainedCount(rules=list(rules), count=count, final=final.get(rules, 0))
+            for rules, count in counted.items()
+        ]
+
+    def explained_for_good(self, before: Standing | None) -> Mapping[Choices, int]:
+        """Known differences that are so for good: at least so many, and never less than `before`.
+
+        Another half may still come to some; and behind a hole, or in an open batch, nothing is for good.
+        """
+        found = self._comparison.differences
+        if not found.certainty.doubts_nothing():
+            return {} if before is None else before.explained
+        waiting = len(found.explained)
+        return {rules: max(0, count - waiting) for rules, count in found.known.by_choices.items()}
 
     def _unpaired(self, side: Side, secret: bytes) -> list[str]:
         """The digests of unpaired events of a side: equal for equal events.

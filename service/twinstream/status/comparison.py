@@ -326,13 +326,21 @@ class ComparisonStatus(Frozen):
         return self.counted_divergences or self.closed_divergences
 
 
+class ExplainedCount(Frozen):
+    """How many differences of a shard could count against each of these `rules`; `final` ones stay known."""
+
+    rules: list[str]
+    count: int
+    final: int
+
+
 class ShardStatus(Frozen):
     """The status of one of several matchers of a comparison, with the additions for merging.
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest unsettled event. `constants` has, by kind,
     the hashes of fields with one value. `unpaired` are keyed digests of events without a partner, left over
-    last or still unmatched: equal events have equal digests.
+    last or still unmatched: equal events have equal digests. `explained` are its known differences.
     """
 
     status: ComparisonStatus
@@ -342,6 +350,7 @@ class ShardStatus(Frozen):
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
     unpaired: Sides[list[str]] = Sides[list[str]](reference=[], candidate=[])
+    explained: list[ExplainedCount] = []
 
 
 class Witness(Frozen):

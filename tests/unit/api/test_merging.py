@@ -30,6 +30,7 @@ from twinstream.status.common import Accounts, Sides
 from twinstream.status.comparison import (
     CheckpointInfo,
     ComparisonStatus,
+    ExplainedCount,
     FoundOverTime,
     Health,
     Hole,
@@ -379,3 +380,41 @@ def test_groups_of_differences_and_their_times_add_up_and_are_told_anew() -> Non
     (group,) = whole.groups
     assert (group.count, [one.partition for one in group.partitions]) == (42, [0, 1])
     assert group.text == "42 missing from the candidate."
+
+
+# -- known differences ---------------------------------------------------------------------------------------
+
+
+def explaining(*counts: tuple[str, int, int]) -> ShardStatus:
+    """A shard with known differences: the rules that cover them, their number, and that of the final ones."""
+    explained = [
+        ExplainedCount(rules=list(rules), count=count, final=final) for rules, count, final in counts
+    ]
+    return said(explained=explained)
+
+
+def under_ceilings(one: ShardStatus, other: ShardStatus) -> ComparisonStatus:
+    expected = TWO.model_copy(update={"ceilings": {"A": 10, "B": 1}})
+    return merged(expected, {0: one, 1: other}, START)
+
+
+def test_known_differences_of_all_shards_count_against_one_ceiling() -> None:
+    whole = under_ceilings(explaining(("A", 6, 6)), explaining(("A", 4, 4)))
+    assert (whole.verdict, whole.explained_by_rule) == ("EQUIVALENT", {"A": 10, "B": 0})
+
+
+def test_beyond_a_ceiling_over_all_shards_the_outputs_differ_though_no_shard_says_so() -> None:
+    whole = under_ceilings(explaining(("A", 6, 6)), explaining(("A", 5, 5)))
+    assert (whole.verdict, whole.explained_by_rule) == ("DIVERGED", {"A": 11, "B": 0})
+    assert "11 differences over all shards are covered by A, whose ceiling is 10" in whole.reason
+
+
+def test_beyond_a_ceiling_by_differences_that_may_change_their_kind_is_a_doubt() -> None:
+    whole = under_ceilings(explaining(("A", 6, 6)), explaining(("A", 5, 4)))
+    assert whole.verdict == "INCONCLUSIVE"
+    assert "whose ceiling is 10" in whole.reason
+
+
+def test_a_difference_that_two_rules_cover_takes_the_place_that_another_shard_leaves() -> None:
+    whole = under_ceilings(explaining(("BA", 1, 1)), explaining(("B", 1, 1), ("A", 9, 9)))
+    assert (whole.verdict, whole.explained_by_rule) == ("EQUIVALENT", {"A": 10, "B": 1})

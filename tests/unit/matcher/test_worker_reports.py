@@ -5,12 +5,16 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from loadtest.memory import MemoryStore
 from tests.support.workers import SPEC, Bench
+from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
+from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Worker
 from twinstream.reporting import divergences as reports
+from twinstream.spec.load import loads
 from twinstream.starting.reset_model import ResetState, unrest
-from twinstream.status.comparison import DivergenceReport, Resumed
+from twinstream.status.comparison import DivergenceReport, ExplainedCount, Resumed, ShardStatus
 
 LOST = ("a", -1)
 SAME = [("a", number) for number in range(20)]
@@ -65,6 +69,25 @@ def test_what_known_differences_explain_is_counted_by_rule_and_told_by_examples_
     found = bench.run(bench.restarted())
     assert (bench.reports(), found.divergences.total, _counted(bench)) == (told, 0, 0)
     assert (found.explained_by_rule, found.accounts.reference.explained) == ({"LOST": 150, "EXTRA": 0}, 150)
+
+
+@pytest.mark.parametrize(("beside", "final"), [("changed", 3), ("extra", 0)])
+def test_a_shard_tells_known_differences_and_how_many_of_them_no_other_half_can_change(
+    beside: str, final: int
+) -> None:
+    rule = "when: {divergences: [%s]}, owner: ann, expires: 2999-01-01, ceiling: {count: 999}"
+    rules = f"known_differences: [{{id: LOST, {rule % 'missing'}}}, {{id: OTHER, {rule % beside}}}]\n"
+    bench = Bench(f"{SPEC}{rules}")
+    worker = Worker(loads(bench.spec), bench.ports(MemoryStore(bench.storage, "one")), KeyShard(0, 2))
+    assert worker.start()
+    for key in "abc":
+        bench.write(Side.LEFT, (key, 0))
+        bench.write_both(*((key, 1 + same) for same in range(20)))
+    for _ in range(4):
+        worker.step()
+        bench.clock.advance(RETRY_STORE_SECONDS)
+    said = next(one for one in reversed(bench.publisher.published) if isinstance(one, ShardStatus))
+    assert said.explained == [ExplainedCount(rules=["LOST"], count=3, final=final)]
 
 
 def test_what_known_differences_explain_takes_no_room_of_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -313,7 +313,7 @@ def test_the_resets_of_before_are_told_by_another_number_of_shards() -> None:
                 "known_differences: [{id: x, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, "
                 "ceiling: {count: 1}}]"
             ),
-            "no shard knows what the others have explained",
+            "may explain both halves of an event that is in two partitions",
         ),
     ],
 )

@@ -1,5 +1,7 @@
 """An expected comparison: the contents of its spec, before its matcher has published."""
 
+# ruff: noqa: RUF012 - pydantic gives each instance a default of its own
+
 from __future__ import annotations
 
 from datetime import datetime
@@ -21,9 +23,10 @@ from twinstream.status.comparison import (
 class Expectation(Frozen):
     """The part of a spec that a status repeats, and the number of matchers that share the work.
 
-    `kinds_required` are the kinds that must each have a match, `exclusions` what the spec leaves out. A trial
-    names the comparison beside which it runs, and the keys of the file that it `changes`. Without a `file`
-    neither text nor drafts can be shown.
+    `kinds_required` are the kinds that must each have a match, `exclusions` what the spec leaves out.
+    `ceilings` are those of known differences, by id, which are counts if several matchers share the work. A
+    trial names the comparison beside which it runs, and the keys of the file that it `changes`. Without a
+    `file` neither text nor drafts can be shown.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Expectation(Frozen):
     max_staleness_seconds: float = 300.0
     kinds_required: tuple[str, ...] = ()
     undecodable_budget: int = 0
+    ceilings: dict[str, int] = {}
     exclusions: tuple[Exclusion, ...] = ()
     shards: int = 1
     trial_of: str | None = None

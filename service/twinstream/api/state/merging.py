@@ -4,6 +4,9 @@
   counts for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
 - Counts are summed. Of times that mean "up to here", the shard furthest behind counts.
+- Known differences are counted against their ceilings over all shards, since each shard knows only its own.
+  Beyond a ceiling the outputs differ, although no shard reports it; it is a doubt while some of those counted
+  may still turn out to be other differences.
 - Two equal unmatched events, one of each version, in two shards show that the topics are not co-partitioned,
   as the file asserts: that is a hole, and the findings decide nothing.
 - A shard without a status is waited for. So is one that has not been reset with the others: its status is
@@ -14,17 +17,19 @@ Everything is a pure function of the shards' last statuses.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, permutations
 from operator import add, attrgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.final import keeping_final, merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
+from twinstream.core.diagnosis.ceilings import Ceilings, Choices
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.reason import found_text, undiverged
 from twinstream.grouping.extent import whole_of
@@ -72,7 +77,8 @@ def merged(
     if (crossed := _crossed(said, expected.shards, now, before)) is not None:
         holes = [crossed, *holes]
     waiting = _waiting(expected, all_said, said)
-    verdict, reason = _judged(expected, said, coverage, holes, waiting)
+    explained = _explained(expected, shards)
+    verdict, reason = _judged(expected, said, coverage, holes, waiting, explained)
     first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
     extent = whole_of(progress, coverage, _verified_time(shards)[0])
     whole = first.model_copy(
@@ -93,6 +99,7 @@ def merged(
             "provisional_groups": with_sentences(
                 merged_groups(status.provisional_groups for status in statuses), extent
             ),
+            "explained_by_rule": explained.by_rule,
             "found": TimesFound(status.found for status in statuses).told(),
             "checks": _checks(statuses),
             "suspicions": sum(status.suspicions for status in statuses),
@@ -117,7 +124,9 @@ def merged(
         }
     )
     whole = keeping_final(whole, before)
-    return whole.model_copy(update={"reason": _differs(whole)}) if verdict == "DIVERGED" else whole
+    if verdict != "DIVERGED":
+        return whole
+    return whole.model_copy(update={"reason": _differs(whole, explained.beyond_for_good)})
 
 
 # -- the verdict -------------------------------------------------------------------------------------------
@@ -129,12 +138,15 @@ def _judged(
     coverage: Coverage,
     holes: Sequence[Hole],
     waiting: Sequence[str],
+    explained: _Explained,
 ) -> tuple[Verdict, str]:
     crossed = any(hole.reason.startswith(CROSSED) for hole in holes)
-    diverged = not crossed and any(shard.status.verdict == "DIVERGED" for shard in said.values())
+    differs = any(shard.status.verdict == "DIVERGED" for shard in said.values())
+    diverged = not crossed and (differs or bool(explained.beyond_for_good))
     doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
+    doubts += explained.beyond
     lacks = waiting or coverage.missing
     worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
     if worst is verdicts.Verdict.DIVERGED:
@@ -144,9 +156,10 @@ def _judged(
     return worst.value, undiverged(worst, doubts, lacks, pairs, said[min(said)].status.order)
 
 
-def _differs(whole: ComparisonStatus) -> str:
+def _differs(whole: ComparisonStatus, beyond: Sequence[str]) -> str:
     found = found_text(whole.divergences.by_kind, whole.closed_divergences.total)
-    return f"The outputs differ: {found}. Compared {whole.order}."
+    how = "; ".join([found, *beyond] if whole.divergences.total else beyond)
+    return f"The outputs differ: {how}. Compared {whole.order}."
 
 
 def of_the_latest_beginning(said: ShardStatuses) -> ShardStatuses:
@@ -238,6 +251,37 @@ def _beyond_budget(expected: Expectation, statuses: Sequence[ComparisonStatus]) 
     if max(found) > budget or sum(found) <= budget:
         return None
     return f"more records than undecodable.budget ({budget}) are no events of this comparison"
+
+
+# -- known differences -------------------------------------------------------------------------------------
+
+
+class _Explained(NamedTuple):
+    """The known differences by rule, and a sentence for each rule that is beyond its ceiling."""
+
+    by_rule: dict[str, int]
+    beyond: list[str]
+    beyond_for_good: list[str]
+
+
+def _explained(expected: Expectation, shards: Sequence[ShardStatus]) -> _Explained:
+    """The known differences of all shards, counted anew against the ceilings (see `ceilings`)."""
+    counted, final = Counter[Choices](), Counter[Choices]()
+    for one in (one for shard in shards for one in shard.explained):
+        counted[tuple(one.rules)] += one.count
+        final[tuple(one.rules)] += one.final
+    ceilings, most = Ceilings(), Counter(expected.ceilings)
+    beyond = Counter[str](), Counter[str]()
+    for part, over in zip((final, counted - final), beyond, strict=True):
+        for rules, count in part.items():
+            over[rules[0]] += ceilings.take_many(rules, count, most)
+    by_rule = {rule: ceilings.count(rule) + beyond[0][rule] + beyond[1][rule] for rule in most}
+    for_good, all_told = ([_beyond(rule, by_rule[rule], most[rule]) for rule in +over] for over in beyond)
+    return _Explained(by_rule, [*for_good, *all_told], for_good)
+
+
+def _beyond(rule: str, count: int, ceiling: int) -> str:
+    return f"{count:,} differences over all shards are covered by {rule}, whose ceiling is {ceiling:,}"
 
 
 # -- evidence ----------------------------------------------------------------------------------------------

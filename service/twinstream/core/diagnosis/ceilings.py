@@ -13,7 +13,7 @@ Source: Edmonds, Fulkerson, "Transversals and matroid partition" (1965).
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 Choices = tuple[str, ...]
@@ -58,14 +58,32 @@ class Ceilings:
         That rule is the end of the chain. It need not cover this difference.
         """
         moves, end = self._search(choices, is_free)
-        rule = end
-        while rule is not None and (move := moves[rule]) is not None:
-            self._of(move.rule)[move.choices] -= 1
-            self._of(rule)[move.choices] += 1
-            rule = move.rule
-        if rule is not None:
-            self._of(rule)[choices] += 1
+        if end is not None:
+            self._count(choices, 1, _chain(moves, end), end)
         return end
+
+    def take_many(self, choices: Choices, count: int, ceilings: Mapping[str, int]) -> int:
+        """Count so many differences, as far as places can be freed; return how many found none.
+
+        Complexity: polynomial in the rules and distinct choices, whatever the number of differences.
+        """
+        while count:
+            moves, end = self._search(choices, lambda rule: self.count(rule) < ceilings[rule])
+            if end is None:
+                break
+            chain = _chain(moves, end)
+            held = (self._of(move.rule)[move.choices] for _, move in chain)
+            at_once = min(count, ceilings[end] - self.count(end), *held)
+            self._count(choices, at_once, chain, end)
+            count -= at_once
+        return count
+
+    def _count(self, choices: Choices, count: int, chain: Sequence[tuple[str, Move]], end: str) -> None:
+        """Move so many differences along a chain, and count as many new ones where it begins."""
+        for rule, move in chain:
+            self._of(move.rule)[move.choices] -= count
+            self._of(rule)[move.choices] += count
+        self._of(chain[-1][1].rule if chain else end)[choices] += count
 
     def give_back(self, choices: Choices) -> None:
         """Stop counting a difference with these choices."""
@@ -93,3 +111,12 @@ class Ceilings:
 
     def _of(self, rule: str) -> Counter[Choices]:
         return self._taken.setdefault(rule, Counter())
+
+
+def _chain(moves: Mapping[str, Move | None], end: str) -> list[tuple[str, Move]]:
+    """The moves that free a place for the first rule of a search, each with the rule that it moves to."""
+    found, rule = [], end
+    while (move := moves[rule]) is not None:
+        found.append((rule, move))
+        rule = move.rule
+    return found

@@ -7,6 +7,7 @@ a difference expected ten times that comes a thousand times is not the expected 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -68,6 +69,14 @@ class KnownDifferences:
     def hits(self) -> dict[str, int]:
         """The number of findings that each rule has covered which has covered any."""
         return {rule: count for rule, count in self.counts.items() if count}
+
+    @property
+    def by_choices(self) -> Counter[Choices]:
+        """The number of findings covered, by the rules that each could count against."""
+        found = Counter[Choices]()
+        for _, choices, count in self._ceilings:
+            found[choices] += count
+        return found
 
     def open(self, matched: int) -> bool:
         """Whether any rule may still cover a finding; one with a share may, since more pairs will come."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.orders import Barrier, Node, nodes
+from twinstream.spec.file.orders import Barrier, Dependent, Node, Parallel, nodes
 from twinstream.spec.lint.relations import links
 
 
@@ -115,13 +115,34 @@ def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
     later = "{} is not supported there yet"
     yield spec.folding, later.format("`emits`")
     yield spec.duplicates.policy == "replays", later.format("`duplicates: {policy: replays}`")
-    yield (
-        spec.known_differences,
-        "`known_differences` have ceilings, and no shard knows what the others have explained",
-    )
+    yield from _unexplained(spec)
     yield spec.start.at == "barrier", "`start: barrier` needs all events to find it"
     yield spec.checks, "`checks` judge each side as a whole, and a shard sees only its own keys"
     yield spec.on_divergence == "halt", "`on_divergence: halt` ends at the first difference of all keys"
+
+
+def _unexplained(spec: Spec) -> Iterator[tuple[object, str]]:
+    """What known differences need that no shard knows, and why."""
+    known, named = spec.known_differences, set(spec.identity or ())
+    shared = any(rule.ceiling.share is not None for rule in known)
+    yield (
+        shared,
+        "a `share` of `known_differences` is one of all pairs, and a shard has its own: give a `count`",
+    )
+    if known and named and (apart := [field for field in _deciding(spec) if field not in named]):
+        halves = (
+            f"an event whose {' or '.join(dict.fromkeys(apart))} has changed is `missing` in one shard and "
+            "`extra` in another, and `known_differences` cover kinds: add what is not in `identity`"
+        )
+        yield True, halves
+
+
+def _deciding(spec: Spec) -> Iterator[str]:
+    """The fields that decide to which shard an event belongs that depends on others."""
+    orders = [node.order for node in nodes(spec.order, spec.compared_kinds)]
+    by_kind = any(isinstance(order, (Parallel, Dependent)) for order in orders)
+    whats = ("order", "kind") if by_kind else ("order",)
+    return (decision.field for decision in spec.decisions if decision.what in whats)
 
 
 def _indivisible(spec: Spec) -> str | None:
@@ -131,7 +152,10 @@ def _indivisible(spec: Spec) -> str | None:
     if not _has_keys(inside[0] if copied else whole):
         return "events of all keys and partitions can depend on each other"
     if spec.known_differences:
-        return "`known_differences` have ceilings, and no shard knows what the others have explained"
+        return (
+            "`known_differences` may explain both halves of an event that is in two partitions, and then "
+            "nothing shows that the topics are not co-partitioned"
+        )
     if spec.folding is not None:
         return "`emits` needs all partitions together to know what is settled"
     if spec.duplicates.policy == "replays":

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from itertools import permutations
+from random import Random
 from typing import Any
 
 import pytest
 
+from twinstream.core.diagnosis.ceilings import Ceilings
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
 from twinstream.core.events import Event, Form
@@ -84,3 +86,17 @@ def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too() ->
     assert sum(known.hits.values()) == 1
     assert known.explain(found("missing"), 0) is not None
     assert known.explain(found("missing"), 0) is None
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_many_differences_counted_at_once_are_as_many_as_one_by_one(seed: int) -> None:
+    random = Random(seed)
+    most = {rule: random.randint(0, 5) for rule in "ABCD"}
+    differences = [
+        (tuple(random.sample("ABCD", random.randint(1, 3))), random.randint(1, 4)) for _ in range(5)
+    ]
+    single, many = Ceilings(), Ceilings()
+    for choices, count in differences:
+        found = [single.take(choices, lambda rule: single.count(rule) < most[rule]) for _ in range(count)]
+        assert many.take_many(choices, count, most) == found.count(None)
+        assert all(many.count(rule) <= most[rule] for rule in most)
