@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import line
 from tests.support.statuses import START, expectation, status
+from tests.support.streams import record
 from tests.support.worlds import World, worlds
 from twinstream.api.state.merging import merged
 from twinstream.core.events import Side
@@ -20,9 +21,10 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.status.common import DIVERGENCE_KINDS
-from twinstream.status.comparison import ExplainedCount, ShardStatus
+from twinstream.status.comparison import CheckStatus, ExplainedCount, ShardStatus
 
-IDENTITIES = st.sampled_from([None, ["k"], ["k", "n"], ["k", "m", "n"], ["k", "m", "type", "j"]])
+PARTITIONS = 3
+IDENTITIES = st.sampled_from([None, None, None, ["k"], ["k", "n"], ["k", "m", "n"], ["k", "m", "type", "j"]])
 RULES = st.builds(
     lambda kinds, where, most: {
         "when": {"divergences": kinds, "where": where},
@@ -30,20 +32,34 @@ RULES = st.builds(
         "owner": "me",
         "expires": "2999-01-01",
     },
-    st.lists(st.sampled_from(DIVERGENCE_KINDS), min_size=1, max_size=4, unique=True),
-    st.sampled_from([{}, {"v": 0}, {"v": 1}, {"type": "a"}]),
-    st.integers(1, 4),
+    st.lists(st.sampled_from(DIVERGENCE_KINDS), min_size=1, max_size=5, unique=True),
+    st.sampled_from([{}, {}, {"v": 0}, {"type": "a"}]),
+    st.sampled_from([1, 1, 1, 2, 3]),
 )
+
+
+CHECKS: list[dict[str, Any]] = [
+    {"once": ["k"], "horizon": "1h"},
+    {"once": ["k", "m", "v"], "horizon": "1h"},
+    {"once": ["k", "m", "ts", "type"], "horizon": "1h"},
+    {"ascending": "v", "per": ["k"]},
+    {"ascending": "v", "per": ["m", "k"]},
+    {"ascending": "v"},
+    {"key_partition": [], "partitions": PARTITIONS},
+    {"key_partition": ["k"], "partitions": PARTITIONS},
+    {"not_null": ["m"]},
+]
 
 
 @st.composite
 def declared(draw: st.DrawFn) -> dict[str, Any]:
     """What a file may declare beside its order."""
-    rules = draw(st.lists(RULES, max_size=3))
+    rules = draw(st.lists(RULES, min_size=1, max_size=3) | st.just([]))
     found: dict[str, Any] = {"known_differences": [{**rule, "id": f"R-{n}"} for n, rule in enumerate(rules)]}
     if (identity := draw(IDENTITIES)) is not None:
         found["identity"] = identity
-    return found
+    checks = draw(st.lists(st.sampled_from(CHECKS), max_size=2))
+    return found | {"checks": [{"id": f"c{number}", **check} for number, check in enumerate(checks)]}
 
 
 def key_of(spec: Spec) -> set[str]:
@@ -51,13 +67,16 @@ def key_of(spec: Spec) -> set[str]:
     return {*(decision.field for decision in spec.decisions if decision.what == "order")}
 
 
-def lines_of(world: World) -> list[Line]:
-    """The lines of a world without explicit ends."""
-    counts = Counter[Side]()
+def lines_of(spec: Spec, world: World) -> list[Line]:
+    """The lines of a world without explicit ends; events that may depend on each other share a partition."""
+    partition_of = Addresses(Codec(spec), PARTITIONS)
+    counts = Counter[tuple[Side, int]]()
     found = []
     for number, step in enumerate((step for step in world.steps if step.event is not None), 1):
-        found.append(line(step.side, step.event, counts[step.side], number))
-        counts[step.side] += 1
+        (partition,) = partition_of.of([record(step.event)], step.side)
+        place = (step.side, partition)
+        found.append(line(step.side, step.event, counts[place], number, partition))
+        counts[place] += 1
     return found
 
 
@@ -73,7 +92,8 @@ class Answer:
         explained = [
             ExplainedCount(rules=list(rules), count=count, final=count) for rules, count in known.items()
         ]
-        said = status(verdict=self.found["verdict"])
+        checks = [CheckStatus.model_validate(one) for one in self.found.get("checks", ())]
+        said = status(verdict=self.found["verdict"], checks=checks)
         self.shard = ShardStatus(status=said, explained=explained)
 
 
@@ -101,6 +121,10 @@ def summed(spec: Spec, answers: list[Answer]) -> dict[str, Any]:
             counts.update(one["accounts"][side])
     return {
         "verdict": whole.verdict,
+        "checks": [
+            [(one.state, one.checked, one.violations) for one in (check.reference, check.candidate) if one]
+            for check in whole.checks
+        ],
         "kinds": kinds,
         "accounts": accounts,
         "explained": Counter(whole.explained_by_rule).total(),
@@ -109,17 +133,19 @@ def summed(spec: Spec, answers: list[Answer]) -> dict[str, Any]:
     }
 
 
-@given(worlds(), st.integers(2, 5), declared())
+@given(worlds(faults=4), st.integers(2, 5), declared())
 def test_shards_by_key_give_the_answer_of_the_whole(world: World, shards: int, more: dict[str, Any]) -> None:
     spec = world.driver(**more).spec
     assume(refusal_by_key(spec, shards) is None)
-    lines = lines_of(world)
+    lines = lines_of(spec, world)
     one = Answer(spec, lines)
     parts, whole = summed(spec, dealt(spec, lines, shards)), summed(spec, [one])
     if spec.identity is not None and not key_of(spec) <= {*spec.identity}:
         # An event whose key has changed is `missing` in one shard and `extra` in another.
-        parts, whole = ({name: one[name] for name in ("verdict", "matched")} for one in (parts, whole))
+        same = {"verdict", "matched", "checks"}
     elif spec.known_differences and whole["verdict"] == "DIVERGED":
         # Beyond a ceiling the shards explain more than the whole.
-        parts, whole = ({name: one[name] for name in ("verdict", "matched")} for one in (parts, whole))
-    assert parts == whole
+        same = {"verdict", "matched", "checks"}
+    else:
+        same = parts.keys() | whole.keys()
+    assert {name: parts[name] for name in same} == {name: whole[name] for name in same}

@@ -135,8 +135,8 @@ def event_of(word: str) -> Event:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = ()) -> World:
-    """Streams of which one is the other, reordered as allowed, with a few faults; interleaved at will.
+def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = (), faults: int = 2) -> World:
+    """Streams of which one is the other, reordered as allowed, with up to so many faults; interleaved at will.
 
     Their order is any, or one of those that are named.
     """
@@ -147,7 +147,7 @@ def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = ()) -> Worl
     size = draw(st.integers(0, most))
     left = draw(st.lists(st.sampled_from(pool), min_size=size, max_size=size))
     right = draw(reorderings(tree, left))
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(draw(st.integers(0, faults))):
         right = draw(faulty(tree, right, pool))
     steps = draw(interleavings(left, right))
     if ignoring:

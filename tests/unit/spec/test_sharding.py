@@ -16,6 +16,10 @@ KNOWN = {
     "owner": "me",
     "expires": "2999-01-01",
 }
+VERSIONS = {
+    "reference": {"topic": "r", "version": "1"},
+    "candidate": {"topic": "c", "version": "2"},
+}
 COUNT, SHARE = {**KNOWN, "ceiling": {"count": 3}}, {**KNOWN, "ceiling": {"share": 0.1}}
 
 
@@ -29,6 +33,19 @@ COUNT, SHARE = {**KNOWN, "ceiling": {"count": 3}}, {**KNOWN, "ceiling": {"share"
             {"known_differences": [COUNT], "identity": ["k"]},
             "whose type has changed is `missing`",
         ),
+        ("unordered", {"checks": [{"id": "c", "once": ["k"], "horizon": "1h"}]}, "or `identity`"),
+        (PER_KEY, {"checks": [{"id": "c", "once": ["m"], "horizon": "1h"}]}, "name k among its fields"),
+        (PER_KEY, {"checks": [{"id": "c", "ascending": "v"}]}, "name k among its fields"),
+        (
+            {"by_key": ["k"], "inner": "unordered"},
+            {"identity": ["n"], "checks": [{"id": "c", "key_partition": ["k"]}]},
+            "name k, n among its fields",
+        ),
+        (
+            PER_KEY,
+            {"checks": [{"id": "c", "watermark": "never_back"}], "control": "x", **VERSIONS},
+            "control records, which belong to no key",
+        ),
     ],
 )
 def test_what_no_shard_knows_is_refused_with_the_reason(order: Any, more: dict[str, Any], why: str) -> None:
@@ -37,6 +54,16 @@ def test_what_no_shard_knows_is_refused_with_the_reason(order: Any, more: dict[s
     assert refusal_by_key(spec, 1) is None
 
 
-@pytest.mark.parametrize("more", [{}, {"identity": ["k", "n"]}])
-def test_known_differences_with_counts_are_divided_by_key(more: dict[str, Any]) -> None:
-    assert refusal_by_key(spec_of(PER_KEY, known_differences=[COUNT], **more), 2) is None
+@pytest.mark.parametrize(
+    ("order", "more"),
+    [
+        (PER_KEY, {"known_differences": [COUNT]}),
+        (PER_KEY, {"known_differences": [COUNT], "identity": ["k", "n"]}),
+        (PER_KEY, {"checks": [{"id": "c", "once": ["k", "n"], "horizon": "1h"}]}),
+        (PER_KEY, {"checks": [{"id": "c", "key_partition": []}, {"id": "d", "not_null": ["v"]}]}),
+        ("unordered", {"checks": [{"id": "c", "ascending": "v", "per": ["n"]}], "identity": ["n"]}),
+        ("unordered", {"checks": [{"id": "c", "not_null": ["v"]}]}),
+    ],
+)
+def test_what_each_shard_can_judge_by_itself_is_divided_by_key(order: Any, more: dict[str, Any]) -> None:
+    assert refusal_by_key(spec_of(order, **more), 2) is None

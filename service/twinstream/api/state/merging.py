@@ -342,7 +342,7 @@ def _histogram(parts: Iterable[Histogram]) -> Histogram:
 
 
 def _checks(statuses: Sequence[ComparisonStatus]) -> list[CheckStatus]:
-    """The checks, of which each shard has judged its own partitions; the worst state counts.
+    """The checks, of which each shard has judged its own rows; the worst state counts.
 
     A matcher of an older version tells of none.
     """

@@ -117,7 +117,7 @@ def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
     yield spec.duplicates.policy == "replays", later.format("`duplicates: {policy: replays}`")
     yield from _unexplained(spec)
     yield spec.start.at == "barrier", "`start: barrier` needs all events to find it"
-    yield spec.checks, "`checks` judge each side as a whole, and a shard sees only its own keys"
+    yield from _unchecked(spec)
     yield spec.on_divergence == "halt", "`on_divergence: halt` ends at the first difference of all keys"
 
 
@@ -135,6 +135,29 @@ def _unexplained(spec: Spec) -> Iterator[tuple[object, str]]:
             "`extra` in another, and `known_differences` cover kinds: add what is not in `identity`"
         )
         yield True, halves
+
+
+def _unchecked(spec: Spec) -> Iterator[tuple[object, str]]:
+    """The checks that judge a row by other rows than those of its shard, and why."""
+    loose = _is_loose(spec)
+    dealt_by = {*_deciding(spec), *((spec.identity or ()) if loose else ())}
+    helps = f"name {', '.join(sorted(dealt_by))} among its fields"
+    if by_content := loose and not spec.identity:
+        helps = "declare `per_key`, or `identity`"
+    for check in spec.checks:
+        named = f"the check `{check.id}` (`{check.what}`)"
+        yield check.hears, f"{named} is about control records, which belong to no key"
+        together = {*(check.once or check.key_partition or check.per)}
+        yield (
+            (together or check.ascending) and (by_content or not dealt_by <= together),
+            f"{named} compares rows that may be in several shards: {helps}",
+        )
+
+
+def _is_loose(spec: Spec) -> bool:
+    """Whether some events depend on no other. These are dealt out by identity, else by their content."""
+    kinds = spec.compared_kinds
+    return not all(any(any(links(spec.order, one, other)) for other in kinds) for one in kinds)
 
 
 def _deciding(spec: Spec) -> Iterator[str]:
