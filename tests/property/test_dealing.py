@@ -9,15 +9,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.examples import line
+from tests.support.orders import NO_KINDS, spec_of
 from tests.support.statuses import START, expectation, status
 from tests.support.streams import record
 from tests.support.worlds import World, worlds
 from twinstream.api.state.merging import merged
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.offline.check import Check
 from twinstream.ports import Line
 from twinstream.spark.matcher.addresses import Addresses
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.decode.headers import attempt_headers
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.status.common import DIVERGENCE_KINDS
@@ -149,3 +152,19 @@ def test_shards_by_key_give_the_answer_of_the_whole(world: World, shards: int, m
     else:
         same = parts.keys() | whole.keys()
     assert {name: parts[name] for name in same} == {name: whole[name] for name in same}
+
+
+def test_attempts_that_agree_in_each_shard_may_not_agree_together() -> None:
+    """Why a job with `replays` has one shard: two executions wrote one row each, and none of them both."""
+    spec = spec_of({"per_key": ["k"]}, NO_KINDS, duplicates={"policy": "replays"})
+    wrote = [(Side.LEFT, "one"), (Side.LEFT, "one"), (Side.RIGHT, "one"), (Side.RIGHT, "other")]
+    found = [
+        line(side, {"k": number % 2}, number % 2, number + 1)._replace(
+            headers=attempt_headers(Attempt("q", 1, execution, 0, 0))
+        )
+        for number, (side, execution) in enumerate(wrote)
+    ]
+    whole, parts = Answer(spec, found), dealt(spec, found, 64)
+    assert whole.found["verdict"] == "INCONCLUSIVE"
+    assert Counter(part.found["matched"] for part in parts)[1] == 2
+    assert {part.found["verdict"] for part in parts} == {"EQUIVALENT"}

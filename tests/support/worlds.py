@@ -136,7 +136,7 @@ def event_of(word: str) -> Event:
 
 @st.composite
 def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = (), faults: int = 2) -> World:
-    """Streams of which one is the other, reordered as allowed, with up to so many faults; interleaved at will.
+    """Streams of which one is the other, reordered as allowed, with up to so many faults; interleaved.
 
     Their order is any, or one of those that are named.
     """

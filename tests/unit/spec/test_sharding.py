@@ -33,6 +33,12 @@ COUNT, SHARE = {**KNOWN, "ceiling": {"count": 3}}, {**KNOWN, "ceiling": {"share"
             {"known_differences": [COUNT], "identity": ["k"]},
             "whose type has changed is `missing`",
         ),
+        (
+            PER_KEY,
+            {"emits": {"complete": {"key": ["k"], "settled_by": "input"}}, "kinds": {}},
+            "known by its rows of all keys",
+        ),
+        (PER_KEY, {"duplicates": {"policy": "replays"}}, "have to agree in the rows of all keys"),
         ("unordered", {"checks": [{"id": "c", "once": ["k"], "horizon": "1h"}]}, "or `identity`"),
         (PER_KEY, {"checks": [{"id": "c", "once": ["m"], "horizon": "1h"}]}, "name k among its fields"),
         (PER_KEY, {"checks": [{"id": "c", "ascending": "v"}]}, "name k among its fields"),
@@ -63,6 +69,14 @@ def test_what_no_shard_knows_is_refused_with_the_reason(order: Any, more: dict[s
         (PER_KEY, {"checks": [{"id": "c", "key_partition": []}, {"id": "d", "not_null": ["v"]}]}),
         ("unordered", {"checks": [{"id": "c", "ascending": "v", "per": ["n"]}], "identity": ["n"]}),
         ("unordered", {"checks": [{"id": "c", "not_null": ["v"]}]}),
+        ("unordered", {"emits": {"upsert": {"key": ["k"], "settled_by": "input"}}, "kinds": {}}),
+        (
+            PER_KEY,
+            {
+                "emits": {"retract": {"id": "k", "valid_from": "f", "valid_to": "t", "settled_by": "input"}},
+                "kinds": {},
+            },
+        ),
     ],
 )
 def test_what_each_shard_can_judge_by_itself_is_divided_by_key(order: Any, more: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
+from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.starting.start import Unsafe, positions_of
 
@@ -42,7 +43,7 @@ def job_of(
     spec: Spec, brokers: str, results: str, shards: int, kafka: Mapping[str, Any] | None = None
 ) -> Job:
     """What the tasks need to know. Raises SettingsError and SourceError."""
-    if reason := refusal_by_key(spec, shards):
+    if reason := service_refusal(spec) or refusal_by_key(spec, shards):
         raise SettingsError(reason)
     names = {side: spec.version_of(side).topic for side in Side}
     topics = TopicsAdmin(names, brokers, dict(kafka or {})).both()

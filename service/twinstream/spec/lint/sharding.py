@@ -112,9 +112,14 @@ def _undealt_order(spec: Spec) -> str | None:
 
 def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
     """What a comparison may declare that needs more than the events of one key, and why."""
-    later = "{} is not supported there yet"
-    yield spec.folding, later.format("`emits`")
-    yield spec.duplicates.policy == "replays", later.format("`duplicates: {policy: replays}`")
+    yield (
+        spec.folding and spec.folding.tells_batches,
+        "a table of `complete` is known by its rows of all keys",
+    )
+    yield (
+        spec.duplicates.policy == "replays",
+        "with `duplicates: {policy: replays}` the attempts of a batch have to agree in the rows of all keys",
+    )
     yield from _unexplained(spec)
     yield spec.start.at == "barrier", "`start: barrier` needs all events to find it"
     yield from _unchecked(spec)
@@ -123,7 +128,7 @@ def _undealt(spec: Spec) -> Iterator[tuple[object, str]]:
 
 def _unexplained(spec: Spec) -> Iterator[tuple[object, str]]:
     """What known differences need that no shard knows, and why."""
-    known, named = spec.known_differences, set(spec.identity or ())
+    known, named = spec.known_differences, set(spec.named_by or ())
     shared = any(rule.ceiling.share is not None for rule in known)
     yield (
         shared,
@@ -140,13 +145,13 @@ def _unexplained(spec: Spec) -> Iterator[tuple[object, str]]:
 def _unchecked(spec: Spec) -> Iterator[tuple[object, str]]:
     """The checks that judge a row by other rows than those of its shard, and why."""
     loose = _is_loose(spec)
-    dealt_by = {*_deciding(spec), *((spec.identity or ()) if loose else ())}
+    dealt_by = {*_deciding(spec), *((spec.named_by or ()) if loose else ())}
     helps = f"name {', '.join(sorted(dealt_by))} among its fields"
-    if by_content := loose and not spec.identity:
+    if by_content := loose and not spec.named_by:
         helps = "declare `per_key`, or `identity`"
-    for check in spec.checks:
+    for check in spec.all_checks:
         named = f"the check `{check.id}` (`{check.what}`)"
-        yield check.hears, f"{named} is about control records, which belong to no key"
+        yield check.watermark, f"{named} is about control records, which belong to no key"
         together = {*(check.once or check.key_partition or check.per)}
         yield (
             (together or check.ascending) and (by_content or not dealt_by <= together),
