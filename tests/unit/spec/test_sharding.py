@@ -39,6 +39,7 @@ COUNT, SHARE = {**KNOWN, "ceiling": {"count": 3}}, {**KNOWN, "ceiling": {"share"
             "known by its rows of all keys",
         ),
         (PER_KEY, {"duplicates": {"policy": "replays"}}, "have to agree in the rows of all keys"),
+        ({"barrier": ["e"], "inner": PER_KEY}, {}, "one with a copy in each partition can be divided by"),
         ("unordered", {"checks": [{"id": "c", "once": ["k"], "horizon": "1h"}]}, "or `identity`"),
         (PER_KEY, {"checks": [{"id": "c", "once": ["m"], "horizon": "1h"}]}, "name k among its fields"),
         (PER_KEY, {"checks": [{"id": "c", "ascending": "v"}]}, "name k among its fields"),

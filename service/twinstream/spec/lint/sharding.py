@@ -104,7 +104,10 @@ def _undealt_order(spec: Spec) -> str | None:
     """Why the order of a comparison keeps no keys apart."""
     node, *_ = nodes(spec.order, spec.compared_kinds)
     if isinstance(node.order, Barrier):
-        return "a barrier depends on the events of all keys"
+        return (
+            "a barrier depends on the events of all keys; one with a copy in each partition can be divided "
+            "by partition"
+        )
     if not _has_keys(node):
         return "events of all keys can depend on each other: declare `per_key`, `by_key` or `unordered`"
     return None
