@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from twinstream.errors import SettingsError
@@ -22,18 +20,13 @@ def test_a_login_by_password_is_the_one_of_java_and_is_encrypted_by_the_same_aut
     }
 
 
-def test_a_certificate_of_the_client_goes_along_as_text(tmp_path: Path) -> None:
-    for name in ("cert", "key"):
-        (tmp_path / name).write_text(f"THE {name.upper()}")
-    files = {"ssl.certificate.location": f"{tmp_path}/cert", "ssl.key.location": f"{tmp_path}/key"}
-    assert options_of({**files, "ssl.key.password": "quiet"}) == {
-        "kafka.ssl.keystore.certificate.chain": "THE CERT",
-        "kafka.ssl.keystore.key": "THE KEY",
+def test_a_certificate_of_the_client_and_its_key_stay_in_their_one_file() -> None:
+    one = {"ssl.certificate.location": "/job.pem", "ssl.key.location": "/job.pem"}
+    assert options_of({**one, "ssl.key.password": "quiet"}) == {
+        "kafka.ssl.keystore.location": "/job.pem",
         "kafka.ssl.keystore.type": "PEM",
         "kafka.ssl.key.password": "quiet",
     }
-    with pytest.raises(SettingsError, match=r"ssl\.key\.location: /nowhere cannot be read"):
-        options_of({"ssl.key.location": "/nowhere"})
 
 
 def test_what_tunes_one_client_alone_stays_with_it() -> None:
@@ -51,6 +44,8 @@ def test_the_name_of_a_host_goes_unchecked_only_where_that_is_said() -> None:
 @pytest.mark.parametrize(
     ("given", "match"),
     [
+        ({"ssl.certificate.location": "/a", "ssl.key.location": "/b"}, "reads both from one file"),
+        ({"ssl.key.location": "/b"}, "reads both from one file"),
         ({"ssl.ca.pem": "x"}, r"kafka property ssl\.ca\.pem: Spark's Kafka client has no such setting"),
         ({"enable.ssl.certificate.verification": False}, "certificate.verification: Spark's Kafka client"),
         ({"sasl.mechanism": "GSSAPI", "sasl.username": "a"}, "logs in by PLAIN, .*, not 'GSSAPI'"),

@@ -3,12 +3,14 @@
 A job reaches Kafka with two clients: Twinstream's own is librdkafka, Spark's is Java's. Their properties are
 given once, in the words of librdkafka (https://kafka.apache.org/documentation/#security has those of Java).
 What encrypts and logs in is translated; all else, such as the size of a buffer, tunes the one client alone.
+
+Spark writes options to its log, without those that its patterns know for secret. So a key stays in its file,
+which all hosts have by the same path; a password is among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from twinstream.errors import SettingsError
@@ -19,12 +21,15 @@ _SAME = {
     "sasl.mechanisms": "sasl.mechanism",
     "ssl.key.password": "ssl.key.password",
     "ssl.ca.location": "ssl.truststore.location",
+    "ssl.key.location": "ssl.keystore.location",
 }
-_FILES = {
-    "ssl.certificate.location": "ssl.keystore.certificate.chain",
-    "ssl.key.location": "ssl.keystore.key",
+_KNOWN = {
+    *_SAME,
+    "sasl.username",
+    "sasl.password",
+    "ssl.certificate.location",
+    "ssl.endpoint.identification.algorithm",
 }
-_OWN = {"sasl.username", "sasl.password", "ssl.endpoint.identification.algorithm"}
 _LOGINS = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -35,30 +40,28 @@ _LOGINS = {
 def options_of(properties: Mapping[str, Any]) -> dict[str, str]:
     r"""The options of Spark's Kafka source and sink.
 
-    Raises SettingsError for a property of encryption or login that Spark's client has no word for.
+    Raises SettingsError for a property of encryption or login that Spark's client has no word for, and for a
+    certificate apart from its key.
 
     >>> options_of({"security.protocol": "ssl", "client.id": "orders"})
     {'kafka.security.protocol': 'SSL'}
     """
-    given = {name: str(value) for name, value in properties.items() if name != "client.id"}
+    given = {name: str(value) for name, value in properties.items()}
     for name in given:
         opens = name.startswith(("sasl.", "ssl.", "enable.ssl."))
-        if opens and name not in {*_SAME, *_FILES, *_OWN}:
+        if opens and name not in _KNOWN:
             raise SettingsError(
                 f"kafka property {name}: Spark's Kafka client has no such setting; a Spark job takes "
-                f"{', '.join(sorted({*_SAME, *_FILES, *_OWN}))}"
+                f"{', '.join(sorted(_KNOWN))}"
             )
+    if given.get("ssl.certificate.location") != given.get("ssl.key.location"):
+        raise SettingsError(
+            "kafka properties ssl.certificate.location and ssl.key.location: Spark's Kafka client reads both "
+            "from one file; give it under both names"
+        )
     java = {_SAME[name]: value for name, value in given.items() if name in _SAME}
-    java |= {_FILES[name]: _text(name, value) for name, value in given.items() if name in _FILES}
     java |= _upper(java) | _stores(java) | _login(given, java) | _checks(given)
     return {f"kafka.{name}": value for name, value in java.items()}
-
-
-def _text(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"kafka property {name}: {path} cannot be read: {error}") from None
 
 
 def _upper(java: Mapping[str, str]) -> dict[str, str]:
@@ -68,8 +71,9 @@ def _upper(java: Mapping[str, str]) -> dict[str, str]:
 
 def _stores(java: Mapping[str, str]) -> dict[str, str]:
     """What certificates are written in."""
-    found = {"truststore": "ssl.truststore.location", "keystore": "ssl.keystore.key"}
-    return {f"ssl.{store}.type": "PEM" for store, name in found.items() if name in java}
+    return {
+        f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore") if f"ssl.{store}.location" in java
+    }
 
 
 def _login(given: Mapping[str, str], java: Mapping[str, str]) -> dict[str, str]:
