@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -131,6 +132,17 @@ def test_a_rendered_pod_starts_passes_its_probes_and_stops_in_time(
         running.process.send_signal(signal.SIGTERM)
         grace = pod(manifests, role)["spec"]["terminationGracePeriodSeconds"]
         assert running.process.wait(grace) == 0, running.log()
+
+
+def test_a_rendered_pod_that_shows_spark_jobs_starts_and_passes_its_probes_without_redis(
+    values: dict[str, Any], tmp_path: Path
+) -> None:
+    del values["redis"]
+    spark = {"enabled": True, "results": "results", "checkpoint": "s3a://state"}
+    with Pod(render({**values, "shards": 32, "spark": spark}), "api", tmp_path / "pod", {}) as running:
+        running.becomes_ready()
+        told = running.get("/v1/comparisons/canary").json()
+        assert "start the Spark job" in json.dumps(told)
 
 
 @pytest.mark.parametrize("role", ["api", "matcher"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 import tomllib
@@ -19,6 +18,7 @@ from tests.support.helm import (
     CHART,
     NEEDED,
     NEWEST,
+    OLDEST,
     WORKLOADS,
     Manifest,
     RefusedError,
@@ -27,6 +27,7 @@ from tests.support.helm import (
     helm,
     of_role,
     one,
+    options_in,
     pod,
     render,
     role_s,
@@ -34,7 +35,6 @@ from tests.support.helm import (
 from tests.support.tools import run
 
 ROOT = CHART.parents[1]
-OLDEST = "1.27"
 OPERATOR = "monitoring.coreos.com/v1"
 """Objects of the Prometheus operator, which Kubernetes itself does not know."""
 
@@ -371,6 +371,7 @@ WRONG = {
     "{trials: {b: ''}}": r"at '/trials/b': minLength: got 0, want 1",
     "{trials: {b: x}}": "trials: b is tried beside a comparison of that name, and comparisons has none",
     "{shards: 0}": r"at '/shards': minimum: got 0, want 1",
+    "{shards: 65}": "shards: matchers share a comparison in at most 64; beyond that let Spark carry it",
     "{memoryLimit: much}": r"at '/memoryLimit': 'much' does not match pattern",
     "{prometheusRule: {enabled: true, runbookBase: docs}}":
         r"at '/prometheusRule/runbookBase': 'docs' does not match pattern",
@@ -427,20 +428,13 @@ def test_the_commands_in_the_docs_render(tmp_path: Path) -> None:
     options = [
         word.replace("=ads.yaml", f"={spec}")
         for command in ("helm install", "helm upgrade")
-        for word in told(text, f"{command} ads helm/twinstream")
+        for word in options_in(text, f"{command} ads helm/twinstream")
         if word != "--reuse-values"
     ]
     rendered = helm("template", "ads", str(CHART), "--kube-version", NEWEST, *options)
     assert "name: ads-twinstream\n" in rendered
     assert 'value: "kafka-0:9092,kafka-1:9092"' in rendered
     assert {"ServiceMonitor", "PrometheusRule", "Service"} <= set(re.findall(r"^kind: (\w+)", rendered, re.M))
-
-
-def told(text: str, command: str) -> list[str]:
-    """The options of a command in a text, which ends at a line without a backslash."""
-    found = re.search(rf"{re.escape(command)}((?:.*\\\n)*.*)", text)
-    assert found is not None
-    return shlex.split(found[1].replace("\\\n", " "), comments=True)
 
 
 NOTES = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 from collections.abc import Mapping
 from copy import deepcopy
@@ -14,8 +16,8 @@ import yaml
 from deploy.embedded import gotools
 
 CHART = Path(__file__).parents[2] / "helm" / "twinstream"
-NEWEST = "1.37"
-"""The newest Kubernetes whose schemas the tests have; the chart names the oldest."""
+OLDEST, NEWEST = "1.27", "1.37"
+"""The oldest Kubernetes, which the chart names, and the newest whose schemas the tests have."""
 
 WORKLOADS = {"api": "Deployment", "matcher": "StatefulSet"}
 """What runs the pods of each role."""
@@ -98,3 +100,10 @@ def container(manifests: list[Manifest], role: str = "matcher") -> Manifest:
     """The only container of the pods of a role."""
     (found,) = pod(manifests, role)["spec"]["containers"]
     return dict(found)
+
+
+def options_in(text: str, command: str) -> list[str]:
+    """The options of a command in a text, which ends at a line without a backslash."""
+    found = re.search(rf"{re.escape(command)}((?:.*\\\n)*.*)", text)
+    assert found is not None
+    return shlex.split(found[1].replace("\\\n", " "), comments=True)

@@ -31,12 +31,66 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "twinstream.selector" . }}
 {{- end -}}
 
+{{/* The name of an `image` of the values, of the chart with the context `root`. */}}
 {{- define "twinstream.image" -}}
-{{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- if .image.digest -}}
+{{- printf "%s@%s" .image.repository .image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The roles of the pods: with Spark there are no matchers, since its jobs compare. */}}
+{{- define "twinstream.roles" -}}
+{{ ternary "api" "api matcher" .Values.spark.enabled }}
+{{- end -}}
+
+{{/* The name of the job of a comparison, at most 50 characters, so that a driver's pod and Service fit. */}}
+{{- define "twinstream.job" -}}
+{{- $name := printf "%s-%s" (include "twinstream.name" .root) .comparison -}}
+{{- if gt (len $name) 50 -}}
+{{- $name = printf "%s-%s" ($name | trunc 41 | trimSuffix "-") ($name | sha256sum | trunc 8) -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
+{{- define "twinstream.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "twinstream.noRights" -}}
+allowPrivilegeEscalation: false
+runAsNonRoot: true
+capabilities:
+  drop: [ALL]
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* Where pods of the values run. */}}
+{{- define "twinstream.scheduling" -}}
+{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" -}}
+{{- with get $ $name }}
+{{ dict $name . | toYaml }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A volume with one file of an existing secret, or with all of them if it names no key. */}}
+{{- define "twinstream.secret" -}}
+- name: {{ .volume }}
+  secret:
+    secretName: {{ .secret }}
+    defaultMode: 0440
+    {{- with .key }}
+    items:
+      - {key: {{ . }}, path: {{ . }}}
+    {{- end }}
 {{- end -}}
 
 {{/* A probe of one path: from inside, where the service listens on the pod's own loopback address. */}}
@@ -63,11 +117,15 @@ exec:
 {{/* What no schema can say, each refused with one sentence. */}}
 {{- define "twinstream.check" -}}
 {{- $redis := .Values.redis -}}
+{{- if .Values.spark.enabled -}}
+{{- include "twinstream.checkSpark" . -}}
+{{- else if gt (int .Values.shards) 64 -}}
+{{- fail "shards: matchers share a comparison in at most 64; beyond that let Spark carry it (spark.enabled)" -}}
+{{- else if not (or $redis.url $redis.existingSecret.name) -}}
+{{- fail "redis: give url, or existingSecret.name if it holds a password" -}}
+{{- end -}}
 {{- if and $redis.url $redis.existingSecret.name -}}
 {{- fail "redis: give url or existingSecret.name, not both" -}}
-{{- end -}}
-{{- if not (or $redis.url $redis.existingSecret.name) -}}
-{{- fail "redis: give url, or existingSecret.name if it holds a password" -}}
 {{- end -}}
 {{- if not .Values.access.tokenSecret.name -}}
 {{- if or .Values.access.tlsSecret .Values.access.basePath -}}
@@ -91,6 +149,36 @@ exec:
 {{- end -}}
 {{- if and .enabled (not (dig "requests" "cpu" "" $.Values.api.resources)) -}}
 {{- fail "api.autoscaling: needs api.resources.requests.cpu, of which it takes its share" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What no schema can say of Spark. */}}
+{{- define "twinstream.checkSpark" -}}
+{{- $values := .Values -}}
+{{- $spark := $values.spark -}}
+{{- range $key := list "results" "checkpoint" -}}
+{{- if not (get $spark $key) -}}
+{{- fail (printf "spark: needs %s, of which values.yaml tells" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if or $values.redis.url $values.redis.existingSecret.name -}}
+{{- fail "spark: jobs keep their state in spark.checkpoint; take redis out, or install matchers as a release of their own" -}}
+{{- end -}}
+{{- $ofMatchers := dict "trials" $values.trials "memoryLimit" $values.memoryLimit -}}
+{{- $_ := set $ofMatchers "readFrom" (ne $values.readFrom "earliest") -}}
+{{- range $name, $given := $ofMatchers -}}
+{{- if $given -}}
+{{- fail (printf "spark: %s is for matchers, and a Spark job has none; take it out" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- $cores := mul $spark.executor.instances $spark.executor.cores -}}
+{{- if lt (int $values.shards) (int $cores) -}}
+{{- fail (printf "shards: %d leave some of the %d cores of spark.executor idle; give four for each core" (int $values.shards) $cores) -}}
+{{- end -}}
+{{- range $name, $_ := $spark.resets -}}
+{{- if not (hasKey $values.comparisons $name) -}}
+{{- fail (printf "spark.resets: comparisons has no %s" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -1,10 +1,11 @@
 {{/*
 The pod of a role: `root` is the context of the chart, `role` api or matcher, `own` the values of that role. Pods of
-the API reach Redis alone, and have nothing of Kafka.
+the API reach Redis alone, and have nothing of Kafka; with Spark they have no Redis, and read its results from Kafka.
 */}}
 {{- define "twinstream.pod" -}}
 {{- $values := .root.Values -}}
 {{- $matcher := eq .role "matcher" -}}
+{{- $kafka := or $matcher $values.spark.enabled -}}
 metadata:
   labels:
     {{- include "twinstream.roleLabels" . | nindent 4 }}
@@ -26,27 +27,15 @@ spec:
   enableServiceLinks: false
   # Its own bound for a stop is 20 s: last checkpoint, leases handed back, HTTP closed.
   terminationGracePeriodSeconds: 30
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 10001
-    runAsGroup: 10001
-    fsGroup: 10001
-    seccompProfile:
-      type: RuntimeDefault
+  securityContext: {{- include "twinstream.podSecurity" . | nindent 4 }}
   {{- with $values.image.pullSecrets }}
   imagePullSecrets:
     {{- range . }}
     - name: {{ . }}
     {{- end }}
   {{- end }}
-  {{- with $values.priorityClassName }}
-  priorityClassName: {{ . }}
-  {{- end }}
-  {{- with $values.nodeSelector }}
-  nodeSelector: {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $values.tolerations }}
-  tolerations: {{- toYaml . | nindent 4 }}
+  {{- with include "twinstream.scheduling" $values | trim }}
+  {{- . | nindent 2 }}
   {{- end }}
   {{- if $values.affinity }}
   affinity: {{- toYaml $values.affinity | nindent 4 }}
@@ -62,7 +51,7 @@ spec:
   {{- end }}
   containers:
     - name: twinstream
-      image: {{ include "twinstream.image" .root }}
+      image: {{ include "twinstream.image" (dict "root" .root "image" $values.image) }}
       imagePullPolicy: {{ $values.image.pullPolicy }}
       args:
         - serve
@@ -73,10 +62,14 @@ spec:
         {{- range $name, $_ := $values.trials }}
         - --trial=/etc/twinstream/comparisons/{{ $name }}.trial.yaml
         {{- end }}
-        {{- if and $matcher $values.kafka.existingSecret.name }}
+        {{- if and $kafka $values.kafka.existingSecret.name }}
         - --config=/etc/twinstream/settings/{{ $values.kafka.existingSecret.key }}
         {{- end }}
       env:
+        {{- if $values.spark.enabled }}
+        - name: TWINSTREAM_RESULTS
+          value: {{ $values.spark.results | quote }}
+        {{- else }}
         - name: TWINSTREAM_REDIS
           {{- if $values.redis.existingSecret.name }}
           valueFrom:
@@ -84,6 +77,7 @@ spec:
           {{- else }}
           value: {{ $values.redis.url | quote }}
           {{- end }}
+        {{- end }}
         - name: TWINSTREAM_BIND
           value: {{ ternary "0.0.0.0:8080" "127.0.0.1:8080" (ne $values.access.tokenSecret.name "") | quote }}
         {{- with $values.access }}
@@ -123,10 +117,10 @@ spec:
         - name: TWINSTREAM_MEMORY_LIMIT
           value: {{ . | quote }}
         {{- end }}
-        {{- with $values.kafka.properties }}
-        - name: TWINSTREAM_KAFKA
-          value: {{ toJson . | quote }}
         {{- end }}
+        {{- if and $kafka $values.kafka.properties }}
+        - name: TWINSTREAM_KAFKA
+          value: {{ toJson $values.kafka.properties | quote }}
         {{- end }}
       {{- if $values.access.tokenSecret.name }}
       ports:
@@ -150,19 +144,14 @@ spec:
         timeoutSeconds: 5
         failureThreshold: 2
       securityContext:
-        allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
-        runAsNonRoot: true
-        capabilities:
-          drop: [ALL]
-        seccompProfile:
-          type: RuntimeDefault
+        {{- include "twinstream.noRights" . | nindent 8 }}
       resources: {{- toYaml .own.resources | nindent 8 }}
       volumeMounts:
         - name: comparisons
           mountPath: /etc/twinstream/comparisons
           readOnly: true
-        {{- if and $matcher $values.kafka.existingSecret.name }}
+        {{- if and $kafka $values.kafka.existingSecret.name }}
         - name: settings
           mountPath: /etc/twinstream/settings
           readOnly: true
@@ -172,7 +161,7 @@ spec:
           mountPath: /etc/twinstream/masking
           readOnly: true
         {{- end }}
-        {{- if and $matcher $values.kafka.filesSecret }}
+        {{- if and $kafka $values.kafka.filesSecret }}
         - name: kafka
           mountPath: /etc/twinstream/kafka
           readOnly: true
@@ -194,45 +183,24 @@ spec:
       configMap:
         name: {{ include "twinstream.name" .root }}-comparisons
     {{- with $values.kafka.existingSecret }}
-    {{- if and $matcher .name }}
-    - name: settings
-      secret:
-        secretName: {{ .name }}
-        defaultMode: 0440
-        items:
-          - {key: {{ .key }}, path: {{ .key }}}
+    {{- if and $kafka .name }}
+    {{- include "twinstream.secret" (dict "volume" "settings" "secret" .name "key" .key) | nindent 4 }}
     {{- end }}
     {{- end }}
     {{- with $values.masking.existingSecret }}
     {{- if and $matcher .name }}
-    - name: masking
-      secret:
-        secretName: {{ .name }}
-        defaultMode: 0440
-        items:
-          - {key: {{ .key }}, path: {{ .key }}}
+    {{- include "twinstream.secret" (dict "volume" "masking" "secret" .name "key" .key) | nindent 4 }}
     {{- end }}
     {{- end }}
-    {{- if and $matcher $values.kafka.filesSecret }}
-    - name: kafka
-      secret:
-        secretName: {{ $values.kafka.filesSecret }}
-        defaultMode: 0440
+    {{- if and $kafka $values.kafka.filesSecret }}
+    {{- include "twinstream.secret" (dict "volume" "kafka" "secret" $values.kafka.filesSecret) | nindent 4 }}
     {{- end }}
-    {{- with $values.access.tokenSecret }}
-    {{- if .name }}
+    {{- with $values.access.tokenSecret.name }}
     # The whole folder, not one file of it, so that a token that is given or withdrawn reaches the pod.
-    - name: access
-      secret:
-        secretName: {{ .name }}
-        defaultMode: 0440
-    {{- end }}
+    {{- include "twinstream.secret" (dict "volume" "access" "secret" .) | nindent 4 }}
     {{- end }}
     {{- with $values.access.tlsSecret }}
-    - name: tls
-      secret:
-        secretName: {{ . }}
-        defaultMode: 0440
+    {{- include "twinstream.secret" (dict "volume" "tls" "secret" .) | nindent 4 }}
     {{- end }}
     - name: tmp
       emptyDir:

@@ -13,7 +13,7 @@ from twinstream.errors import SettingsError
 from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.spec.load import load
 
-SCALA = "2.13"
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @click.command("spark-submit-args")
@@ -23,8 +23,17 @@ SCALA = "2.13"
 @click.option("--checkpoint", required=True, help="The checkpoint location of the query.")
 @click.option("--shards", type=click.IntRange(1, 4096), default=8, help="How many shards; 4 for each core.")
 @click.option("--config", type=click.Path(), help="Settings file (YAML): kafka: {…}.")
+@click.option(
+    "--jars", help="The jars of the Kafka connector, A.jar,B.jar…: where Spark reaches no registry."
+)
 def spark_submit_args(
-    spec: str, brokers: str, results: str, checkpoint: str, shards: int, config: str | None
+    spec: str,
+    brokers: str,
+    results: str,
+    checkpoint: str,
+    shards: int,
+    config: str | None,
+    jars: str | None,
 ) -> int:
     """Print the arguments of `spark-submit` for the job of a comparison.
 
@@ -41,8 +50,8 @@ def spark_submit_args(
     own = {"--brokers": brokers, "--results": results, "--checkpoint": checkpoint, "--shards": str(shards)}
     if config is not None:
         own["--config"] = config
-    words = ["--packages", f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{_spark()}"]
-    words += [str(_program()), spec]
+    connector = ["--jars", jars] if jars else ["--packages", f"{CONNECTOR}:{_spark()}"]
+    words = [*connector, str(_program()), spec]
     words += [word for option in own.items() for word in option]
     click.echo(shlex.join(words))
     return 0

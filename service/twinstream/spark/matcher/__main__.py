@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from twinstream.adapters.credentials import read_secret
 from twinstream.errors import QueryFailed, TwinstreamError
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
@@ -47,8 +48,11 @@ def run(
     spec: str, brokers: str, results: str, checkpoint: str, shards: int, pace: Pace, config: str | None
 ) -> None:
     """Run the job. Raises a TwinstreamError that says why it ends."""
-    kafka = settings_of({"brokers": brokers}, config).kafka
+    settings = settings_of({"brokers": brokers}, config)
+    kafka = settings.kafka
     job = job_of(load(spec), brokers, results, shards, kafka)
+    if settings.mask_key_file is not None:
+        job = job._replace(mask_secret=read_secret(settings.mask_key_file))
     make_topics(brokers, results, kafka)
     claim = Claim(brokers, results, kafka, job.spec.name, job.run)
     claim.make(lambda text: click.echo(f"twinstream: {text}", err=True))

@@ -20,6 +20,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Positions
+from twinstream.spark.matcher.kafka_options import options_of
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
@@ -62,7 +63,7 @@ def start(spark: SparkSession, job: Job, checkpoint: str | Path, pace: Pace) -> 
     for key, value in CONF.items():
         spark.conf.set(key, value)
     rows = results_of(spark, job, pace.records)
-    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", job.brokers)
+    writer = rows.writeStream.format("kafka").options(**_connection(job))
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     writer = writer.queryName(f"twinstream {job.spec.name}")
     return writer.trigger(processingTime=f"{pace.seconds} seconds").start()
@@ -76,8 +77,13 @@ def results_of(spark: SparkSession, job: Job, most: int) -> DataFrame:
     )
 
 
+def _connection(job: Job) -> dict[str, str]:
+    """The options of Spark's Kafka source and sink alike. Raises SettingsError."""
+    return {**options_of(job.kafka), "kafka.bootstrap.servers": job.brokers}
+
+
 def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.brokers)
+    reader = spark.readStream.format("kafka").options(**_connection(job))
     options = {
         "subscribe": ",".join(job.names.values()),
         "startingOffsets": _starts(job),
