@@ -82,3 +82,27 @@ def found_text(by_kind: Mapping[K, int], final: int, why: str = "") -> str:
     """
     sure = sure_text(sum(by_kind.values()), final, why)
     return f"{kinds_text(by_kind)}{sure and f' ({sure})'}"
+
+
+def of_shards(sayings: Mapping[int, Sequence[str]], count: int) -> list[str]:
+    """The sentences of shards, by their numbers, each once: with the names of its shards unless all agree.
+
+    >>> of_shards({0: ["a"], 1: ["a", "b"]}, 2)
+    ['a', 'shard 1 of 2: b']
+    """
+    who: dict[str, list[int]] = {}
+    for number in sorted(sayings):
+        for text in sayings[number]:
+            who.setdefault(text, []).append(number)
+    return [
+        text if len(numbers) == count else f"{_names(numbers, count)}: {text}"
+        for text, numbers in who.items()
+    ]
+
+
+def _names(numbers: Sequence[int], count: int) -> str:
+    if len(numbers) > REASONS_SHOWN:
+        return f"{len(numbers):,} of {count:,} shards"
+    if len(numbers) == 1:
+        return f"shard {numbers[0]} of {count}"
+    return f"shards {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} of {count}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from twinstream.explain.reason import of_shards
 from twinstream.status.comparison import ComparisonStatus
 
 FreshnessState = Literal["awaited", "fresh", "stale", "unheard", "lost"]
@@ -84,11 +85,8 @@ def of_all(shards: Sequence[Freshness]) -> Freshness:
     if len(shards) == 1:
         return shards[0]
     heard_of = [shard.since for shard in shards if shard.since is not None]
-    reasons = [
-        f"Shard {number} of {len(shards)}: {shard.reason}"
-        for number, shard in enumerate(shards)
-        if not shard.fresh
-    ]
+    silent = {number: [shard.reason] for number, shard in enumerate(shards) if not shard.fresh}
+    reasons = map(sentence, of_shards(silent, len(shards)))
     return Freshness(
         max((shard.state for shard in shards), key=_BY_TRUST.index),
         min(heard_of) if len(heard_of) == len(shards) else None,

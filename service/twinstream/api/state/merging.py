@@ -29,9 +29,10 @@ from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.final import keeping_final, merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices
 from twinstream.explain.coverage import coverage_of
-from twinstream.explain.reason import found_text, undiverged
+from twinstream.explain.reason import found_text, of_shards, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
@@ -143,7 +144,7 @@ def _judged(
     crossed = any(hole.reason.startswith(CROSSED) for hole in holes)
     differs = any(shard.status.verdict == "DIVERGED" for shard in said.values())
     diverged = not crossed and (differs or bool(explained.beyond_for_good))
-    doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
+    doubts = of_shards({n: shard.doubts for n, shard in said.items()}, expected.shards)
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
     doubts += explained.beyond
@@ -204,29 +205,11 @@ def _waiting(expected: Expectation, all_said: ShardStatuses, said: ShardStatuses
     reasons = {number: _waiting_for(said.get(number)) for number in range(expected.shards)}
     behind = {n: all_said[n].waiting_for or BEHIND for n in all_said.keys() - said.keys()}
     reasons.update(behind)
-    return told({number: [reason] for number, reason in reasons.items() if reason}, expected.shards)
+    return of_shards({number: [reason] for number, reason in reasons.items() if reason}, expected.shards)
 
 
 def _waiting_for(shard: ShardStatus | None) -> str:
     return "it has published nothing yet" if shard is None else shard.waiting_for or ""
-
-
-def told(sayings: Mapping[int, Sequence[str]], count: int) -> list[str]:
-    """The sentences of shards, each once, with the names of the shards unless all agree."""
-    who: dict[str, list[int]] = {}
-    for number in sorted(sayings):
-        for text in sayings[number]:
-            who.setdefault(text, []).append(number)
-    return [
-        text if len(numbers) == count else f"{_names(numbers, count)}: {text}"
-        for text, numbers in who.items()
-    ]
-
-
-def _names(numbers: Sequence[int], count: int) -> str:
-    if len(numbers) == 1:
-        return f"shard {numbers[0]} of {count}"
-    return f"shards {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} of {count}"
 
 
 def _since(
@@ -403,7 +386,7 @@ def _crossed(said: ShardStatuses, count: int, now: datetime, before: ComparisonS
     for one, other in permutations(sorted(said), 2):
         if not set(said[one].unpaired.reference).isdisjoint(said[other].unpaired.candidate):
             reason = (
-                f"{CROSSED} {_names([one], count)} and in {_names([other], count)}, and the file says "
+                f"{CROSSED} {Shard(one, count)} and in {Shard(other, count)}, and the file says "
                 "`co_partitioned: true`: remove that, and reset the comparison without `--shards`"
             )
             return Hole(reason=reason, seen_at=now)
@@ -460,7 +443,7 @@ def _health(said: ShardStatuses, count: int) -> Health:
     unreachable = dict.fromkeys(name for health in own.values() for name in health.unreachable)
     return Health(
         status="degraded" if degraded else "ok",
-        reasons=told({number: health.reasons for number, health in own.items()}, count),
+        reasons=of_shards({number: health.reasons for number, health in own.items()}, count),
         unreachable=list(unreachable),
         stalled=list(dict.fromkeys(side for health in own.values() for side in health.stalled)),
         standby=any(health.standby for health in own.values()),
