@@ -26,10 +26,10 @@ PACE_SECONDS = 60.0
 _SIDES: tuple[SideName, ...] = ("reference", "candidate")
 _OTHER: dict[SideName, SideName] = {"reference": "candidate", "candidate": "reference"}
 _LIVE = {
-    "awaited": "The matcher must start. If it does not, see the log of the service.",
-    "stale": "The matcher must report again. It hangs or waits: see the log of the service.",
+    "awaited": "The matcher must start. If it does not, see its log.",
+    "stale": "The matcher must report again. It hangs or waits: see its log.",
     "unheard": "The matcher of another process must be heard. The reason says what prevents that.",
-    "lost": "The matcher must run again. The service restarts it; if it keeps failing, see the log.",
+    "lost": "The matcher must run again. The service restarts it; if it keeps failing, see its log.",
 }
 _SERVICES: dict[Dependency, str] = {
     "kafka": "Kafka must answer. Reading then continues by itself; nothing that Kafka keeps is lost.",
