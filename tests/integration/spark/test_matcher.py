@@ -49,10 +49,11 @@ class Compared:
     reference: str
     candidate: str
     results: str
+    more: str = MORE
 
     @property
     def text(self) -> str:
-        return SPEC.format(self.reference, self.candidate, MORE)
+        return SPEC.format(self.reference, self.candidate, self.more)
 
     @contextmanager
     def job(self, shards: int = SHARDS) -> Iterator[StreamingQuery]:
@@ -189,6 +190,28 @@ def test_a_job_that_is_killed_and_started_again_finds_what_check_finds(both: Com
     )
     assert {one["id"] for one in listed} == found.keys()
     assert found.keys() == {example["id"] for example in whole["examples"]}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("ceiling", "verdict"), [(4, "EQUIVALENT"), (3, "DIVERGED")])
+def test_a_ceiling_holds_over_all_shards(both: Compared, ceiling: int, verdict: str) -> None:
+    rule = (
+        "{{id: {0}, when: {{divergences: [{0}]}}, owner: me, expires: 2999-01-01, ceiling: {{count: {1}}}}}"
+    )
+    known = ", ".join((rule.format("changed", ceiling), rule.format("missing", 1)))
+    both.more = f"{MORE}\nknown_differences: [{known}]"
+    both.write(range(1_000), random.Random(7))
+    make_topics(both.pipelines.kafka.brokers, both.results, {})
+    file = ComparisonFile(loads(both.text), both.text)
+    with both.results_so_far() as topics, both.job() as query:
+        come_to(topics, both.text, 1_000, query)
+        eventually(lambda: said_now(topics, file) == verdict, seconds=60, what=f"the verdict is {verdict}")
+
+
+def said_now(topics: ResultsTopics, file: ComparisonFile) -> str:
+    status = told(topics, file)
+    assert status is not None, "they have said something"
+    return status.verdict
 
 
 @pytest.mark.nightly
