@@ -6,6 +6,7 @@ import re
 import sys
 
 import click
+from pyspark import SparkConf
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,6 +17,9 @@ from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
 from twinstream.spec.load import load
+
+ATTEMPTS = 4
+"""How often a task is tried before the query fails: as on a cluster."""
 
 
 @click.command()
@@ -56,13 +60,25 @@ def run(
     make_topics(brokers, results, kafka)
     claim = Claim(brokers, results, kafka, job.spec.name, job.run)
     claim.make(lambda text: click.echo(f"twinstream: {text}", err=True))
-    session = SparkSession.builder.appName(f"twinstream {job.spec.name}").getOrCreate()
+    builder = SparkSession.builder.appName(f"twinstream {job.spec.name}")
+    master = SparkConf().get("spark.master")
+    session = (builder.master(retrying(master)) if master else builder).getOrCreate()
     query = start(session, job, checkpoint, pace)
     try:
         _watch(query, claim)
     finally:
         query.stop()
         claim.close()
+
+
+def retrying(master: str) -> str:
+    """A master that runs tasks again: a local one does not, unless told to (see `rehearsal`).
+
+    >>> retrying("local"), retrying("local[*]"), retrying("local[2,1]"), retrying("yarn")
+    ('local[1,4]', 'local[*,4]', 'local[2,1]', 'yarn')
+    """
+    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
 def _watch(query: StreamingQuery, claim: Claim) -> None:
