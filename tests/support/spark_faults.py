@@ -10,9 +10,9 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.spark.matcher.processor import ShardProcessor
 
 
-def deadly(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """An order in which all events depend on each other, and which dies over some of them."""
-    if "poison" in (one["v"], other["v"]):
+def is_right(event: dict[str, Any]) -> bool:
+    """Judges an event, and dies over some."""
+    if event["v"] == "poison":
         os.kill(os.getpid(), signal.SIGKILL)
     return True
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing import RawArray
@@ -119,4 +120,5 @@ def _take_and_exit(steps: Sequence[Step], take: Take) -> None:
     except BaseException as error:  # noqa: BLE001 - whatever it is, it ends the copy
         structlog.get_logger().error("falls over a record", why=place_of(error))
     finally:
+        sys.stdout.flush()
         os._exit(status)
