@@ -66,6 +66,12 @@ def claim_of(topics: ResultsTopics) -> tuple[int, str]:
     return topics.claims["sink"]
 
 
+def are_of_claim(topics: ResultsTopics) -> bool:
+    """Whether the last statuses are those of the job with the last claim."""
+    _, run = claim_of(topics)
+    return {status.run for status in topics.statuses.values()} == {run}
+
+
 def kill_python(pipelines: Pipelines) -> None:
     for process in python_workers(pipelines.spark):
         os.kill(process, signal.SIGKILL)
@@ -253,7 +259,7 @@ def test_a_driver_killed_in_a_batch_goes_on_and_a_second_job_waits_and_takes_ove
         again.start()
         status = come_to(topics, both.text, 2_000, again)
         is_that_of_check(topics, status, both)
-        service.answers("fail")
+        service.answers("fail", seconds=240)
 
         other.start()
         waits = "another job writes about comparison 'sink': this one begins when that has ended"
@@ -264,6 +270,8 @@ def test_a_driver_killed_in_a_batch_goes_on_and_a_second_job_waits_and_takes_ove
         again.signal(signal.SIGCONT)
         assert again.process.wait(120) == 2
         assert "another job has claimed comparison 'sink' on the results topic" in again.said()
+        eventually(lambda: are_of_claim(topics), seconds=300, what="the second job tells")
         status = come_to(topics, both.text, 2_000, other)
         is_that_of_check(topics, status, both)
-        service.answers("fail")
+        service.answers("fail", seconds=240)
+        assert '"gate": "pass"' not in service.log()

@@ -154,7 +154,8 @@ def come_to(topics: ResultsTopics, text: str, reference: int, query: Job) -> Com
         seen[:] = [status]
         final = status.closed_divergences.total == status.divergences.total
         waiting = status.unmatched.reference + status.unmatched.candidate
-        return final and status.events.reference == reference and not waiting
+        settled_all = status.events.reference == reference and not waiting
+        return final and settled_all and not status.difference_awaits
 
     try:
         eventually(settled, seconds=150, what="the shards settle all events", every_seconds=0.3)
