@@ -41,13 +41,16 @@ def encode(state: dict[str, Any]) -> bytes:
     return b"".join((MAGIC, bytes((FORMAT,)), checksum.to_bytes(4, "big"), *frame))
 
 
-def decode(data: bytes) -> dict[str, Any]:
-    """The state that was given to `encode`. Raises CheckpointError if it is newer or damaged."""
+def decode(data: bytes, start_over: str = "remove the comparison's keys to start over") -> dict[str, Any]:
+    """The state that was given to `encode`. Raises CheckpointError if it is newer or damaged.
+
+    `start_over` says how to begin without it.
+    """
     if not data.startswith(MAGIC) or len(data) == len(MAGIC):
         raise CheckpointError("the stored state is not a Twinstream checkpoint")
     found = data[len(MAGIC)]
     if found != FORMAT:
-        what = "upgrade Twinstream" if found > FORMAT else "remove the comparison's keys to start over"
+        what = "upgrade Twinstream" if found > FORMAT else start_over
         raise CheckpointError(
             f"the stored state has format {found}, this version reads format {FORMAT}: {what}"
         )

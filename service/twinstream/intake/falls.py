@@ -117,20 +117,21 @@ def without(batch: Batch, left_out: Sequence[FallenStretch], topic: str = "") ->
         first, end = bisect_left(batch.offsets, stretch.first), bisect_right(batch.offsets, stretch.last)
         if first < end:
             if begin < first:
-                yield _part(batch, slice(begin, first))
+                yield part_of(batch, slice(begin, first))
             yield Gap(batch.side, batch.partition, batch.offsets[first], stretch.last + 1, left_out=True)
             begin = end
     if begin == 0:
         yield batch
     elif begin < len(batch.offsets):
-        yield _part(batch, slice(begin, None))
+        yield part_of(batch, slice(begin, None))
 
 
 def _mark(topic: str) -> int:
     return crc32(topic.encode())
 
 
-def _part(batch: Batch, part: slice) -> Batch:
+def part_of(batch: Batch, part: slice) -> Batch:
+    """Some consecutive records of a batch."""
     return Batch(
         batch.side,
         batch.partition,

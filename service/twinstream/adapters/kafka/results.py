@@ -89,11 +89,13 @@ class ResultsTopics:
                     "correct --results"
                 )
         self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
+        self.claims, self.statuses, self.reports = {}, {}, {}
         self._known = True
 
     def _take(self, message: Message) -> None:
         error, key, value = message.error(), message.key(), message.value()
         if error is not None:
+            self._known = False  # They may be made again, with other records from the beginning on.
             raise StoreError(f"kafka at {self._brokers} does not answer: {error.str()}")
         if key is None or value is None:
             return

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
 
 import click
+from pyspark import SparkConf
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -15,7 +20,13 @@ from twinstream.errors import QueryFailed, TwinstreamError
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
+from twinstream.spark.matcher.processor import Job
 from twinstream.spec.load import load
+
+ATTEMPTS = 4
+"""How often a task is tried before the query fails: as on a cluster."""
+TRIES = 3
+"""How often a query is started that completes no batch."""
 
 
 @click.command()
@@ -41,7 +52,8 @@ def main(
     try:
         run(spec, brokers, results, checkpoint, shards, Pace(seconds, records), config)
     except TwinstreamError as error:
-        raise SystemExit(_said(str(error))) from None
+        _say(str(error))
+        raise SystemExit(2) from None
 
 
 def run(
@@ -53,24 +65,84 @@ def run(
     job = job_of(load(spec), brokers, results, shards, kafka)
     if settings.mask_key_file is not None:
         job = job._replace(mask_secret=read_secret(settings.mask_key_file))
-    make_topics(brokers, results, kafka)
-    claim = Claim(brokers, results, kafka, job.spec.name, job.run)
-    claim.make(lambda text: click.echo(f"twinstream: {text}", err=True))
-    session = SparkSession.builder.appName(f"twinstream {job.spec.name}").getOrCreate()
-    query = start(session, job, checkpoint, pace)
-    try:
-        _watch(query, claim)
-    finally:
-        query.stop()
-        claim.close()
+
+    def session() -> SparkSession:
+        builder = SparkSession.builder.appName(f"twinstream {job.spec.name}")
+        master = SparkConf().get("spark.master")
+        return (builder.master(retrying(master)) if master else builder).getOrCreate()
+
+    with closing(Driver(session, job, checkpoint, pace, _say)) as driver:
+        driver.run()
 
 
-def _watch(query: StreamingQuery, claim: Claim) -> None:
-    try:
-        while not query.awaitTermination(LOOK_SECONDS):
-            claim.check()
-    except StreamingQueryException as error:
-        raise QueryFailed(reason_of(str(error))) from None
+class Driver:
+    """The claim and the query of a job. `run` it once; `session` is asked for once the job has its claim."""
+
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        job: Job,
+        checkpoint: str | Path,
+        pace: Pace,
+        say: Callable[[str], object],
+    ) -> None:
+        self._session, self._job, self._checkpoint, self._pace = session, job, checkpoint, pace
+        self._say = say
+        self._claim: Claim | None = None
+
+    def run(self) -> None:
+        """Run the query until it ends; one that fails goes on from its checkpoint.
+
+        Raises QueryFailed after `TRIES` failures without a batch in between, and at once where Twinstream
+        itself says why it cannot go on; Fenced where another job has a later claim.
+        """
+        failures = 0
+        while True:
+            query = self._begun()
+            try:
+                while not query.awaitTermination(LOOK_SECONDS):
+                    self.look()
+                return
+            except StreamingQueryException as error:
+                own, reason = own_reason(str(error)), reason_of(str(error))
+                failures = failures + 1 if query.lastProgress is None else 1
+                if own or failures == TRIES:
+                    raise QueryFailed(reason) from None
+                self._say(f"{reason}; it goes on from its checkpoint")
+            finally:
+                query.stop()
+
+    def look(self) -> None:
+        """Raise Fenced if another job has a later claim."""
+        if self._claim is not None:
+            self._claim.check()
+
+    def _begun(self) -> StreamingQuery:
+        """The query, by a job that has a claim in results topics that are there."""
+        self.look()
+        job = self._job
+        if make_topics(job.brokers, job.results, job.kafka) or self._claim is None:
+            # In new topics the offsets begin anew, by which those who show a job tell its statuses apart.
+            job = self._job = job._replace(run=uuid4().hex)
+            self.close()
+            self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
+            self._claim.make(self._say)
+        return start(self._session(), job, self._checkpoint, self._pace)
+
+    def close(self) -> None:
+        """Close the connections of the claim."""
+        if self._claim is not None:
+            self._claim.close()
+
+
+def retrying(master: str) -> str:
+    """A master that runs tasks again: a local one does not, unless told to (see `rehearsal`).
+
+    >>> retrying("local"), retrying("local[*]"), retrying("local[2,1]"), retrying("yarn")
+    ('local[1,4]', 'local[*,4]', 'local[2,1]', 'yarn')
+    """
+    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
 def reason_of(failure: str) -> str:
@@ -79,13 +151,17 @@ def reason_of(failure: str) -> str:
     >>> reason_of("Job aborted … twinstream.errors.CheckpointError: it is of 4 shards\\n at org.apache…")
     'it is of 4 shards'
     """
+    return own_reason(failure) or f"the query has failed: {failure.strip().splitlines()[0]}"
+
+
+def own_reason(failure: str) -> str | None:
+    """The sentence of Twinstream in the failure of a query; None if there is none."""
     own = re.search(r"twinstream\.errors\.\w+: ([^\n]+)", failure)
-    return own[1] if own else f"the query has failed: {failure.strip().splitlines()[0]}"
+    return own[1] if own else None
 
 
-def _said(text: str) -> int:
+def _say(text: str) -> None:
     click.echo(f"twinstream: {text}", err=True)
-    return 2
 
 
 if __name__ == "__main__":

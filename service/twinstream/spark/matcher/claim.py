@@ -31,22 +31,25 @@ TAKEN_OVER = (
 )
 
 
-def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> None:
-    """Make the results topics if they are missing. Raises SourceError."""
+def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> bool:
+    """Make the results topics that are missing; returns whether there was one. Raises SourceError."""
     client = admin_client(brokers, dict(properties), LinkFaults())
     topics = [
         NewTopic(name, num_partitions=1, config={"cleanup.policy": "compact"})
         for name in (results, results + DIVERGENCES)
     ]
     made: Mapping[str, Future[Any]] = client.create_topics(topics, request_timeout=TIMEOUT_SECONDS)
+    missing = False
     for name, future in made.items():
         try:
             future.result()
+            missing = True
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise SourceError(
                     f"kafka at {brokers} does not make topic {name}: {reason_of(error)}"
                 ) from None
+    return missing
 
 
 class Claim:

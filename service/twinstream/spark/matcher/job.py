@@ -93,7 +93,8 @@ def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
         "includeHeaders": str(job.spec.reads_marks or job.spec.whole).lower(),
     }
     rows = reader.options(**options).load()
-    more = [*(["key"] if job.spec.reads_keys or job.spec.whole else [])]
+    keyed = job.spec.reads_keys or job.spec.whole or job.spec.folding is not None
+    more = ["key"] if keyed else []
     more += ["headers"] if job.spec.reads_marks or job.spec.whole else []
     one, other = (job.names[side] for side in Side)
     side = sf.when(sf.col("topic") == one, int(Side.LEFT)).when(sf.col("topic") == other, int(Side.RIGHT))

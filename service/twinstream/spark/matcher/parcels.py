@@ -8,7 +8,8 @@ shard knows the progress of all partitions, as a matcher that reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, get_type_hints
 
@@ -18,9 +19,11 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from twinstream.core.events import Side
-from twinstream.ports import Batch, Item, Passed
+from twinstream.ports import Batch, Gap, Item, Passed
 from twinstream.spark.matcher.addresses import Addresses
+from twinstream.spark.matcher.rehearsal import runs_again, shared_trail, survivable
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
@@ -33,9 +36,10 @@ _PLAIN = ("value", "offset", "timestamp_ms")
 
 
 class Parcel(NamedTuple):
-    """Some records of one partition for one shard. An empty one has no `records`.
+    """Some records of one partition for one shard.
 
     `first` is its first offset, `position` the one behind it, `end` that of the partition when it was read.
+    Two kinds have no `records`: the last one of a partition is empty, and one that is not empty is left out.
     """
 
     shard: int
@@ -47,11 +51,18 @@ class Parcel(NamedTuple):
     newest_ms: int
     records: bytes | None
 
+    @property
+    def is_last(self) -> bool:
+        """Whether it tells only how far its partition is read."""
+        return self.first == self.position
+
     def items(self) -> Iterator[Item]:
         """What the parcel holds, as a source reads it."""
         side = Side(self.side)
-        if self.records is None:
+        if self.is_last:
             yield Passed(side, self.partition, self.position, self.newest_ms)
+        elif self.records is None:
+            yield Gap(side, self.partition, self.first, self.position, left_out=True)
         else:
             rows = _opened(self.records)
             records, offsets, times_ms = (rows.column(name).to_pylist() for name in _PLAIN)
@@ -77,15 +88,46 @@ class Dealer:
         reached: dict[tuple[int, int], tuple[int, int]] = {}
         for batch in batches:
             for side, partition, rows in _by_partition(batch):
-                made = list(self._packed(Side(side), partition, rows))
-                reached[side, partition] = (made[0].position, made[0].newest_ms)
-                yield _arrow(made)
+                reached[side, partition] = _reached(rows)
+                for part in self._survivable(Side(side), partition, rows):
+                    gap = isinstance(part, Gap)
+                    yield _arrow(self._gaps(part) if gap else self._packed(Side(side), partition, part))
         for (side, partition), (position, newest_ms) in reached.items():
             end = self._ends(self._spec.version_of(Side(side)).topic, partition)
             yield _arrow(
                 Parcel(number, side, partition, position, position, end, newest_ms, None)
                 for number in self._shards
             )
+
+    def _survivable(self, side: Side, partition: int, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch | Gap]:
+        """The rows, without those over which this task falls when it looks for their keys."""
+        if len(self._shards) == 1 or not runs_again():
+            yield rows
+            return
+        trail = shared_trail()
+
+        def take(side: Side, items: Sequence[Item]) -> None:
+            for item in items:
+                if isinstance(item, Batch):
+                    trail.enter(item)
+                    self._addresses.of(item.records, side)
+                    trail.leave()
+
+        records, _ = self._records(partition, rows)
+        offsets = rows.column("offset").to_pylist()
+        read = Batch(side, partition, records, offsets, offsets)
+        names = {of: self._spec.version_of(of).topic for of in Side}
+        ((_, left),) = survivable([(side, (read,))], take, trail, names, dict.fromkeys(Side, ""))
+        for part in left:
+            if isinstance(part, Batch):
+                yield rows.slice(bisect_left(offsets, part.offsets[0]), len(part.offsets))
+            elif isinstance(part, Gap):
+                yield part
+
+    def _gaps(self, gap: Gap) -> Iterator[Parcel]:
+        """What was left out, for all shards: nobody knows whose it is."""
+        for number in self._shards:
+            yield Parcel(number, gap.side, gap.partition, gap.wanted, gap.available, UNKNOWN, 0, None)
 
     def _packed(self, side: Side, partition: int, rows: pa.RecordBatch) -> Iterator[Parcel]:
         """The rows of one partition, a parcel for each shard that has some. One sort deals them all out."""
@@ -94,8 +136,7 @@ class Dealer:
         order = np.argsort(numbers, kind="stable")
         dealt, numbers = rows.take(pa.array(order)), numbers[order]
         starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1), len(numbers)]
-        offsets = rows.column("offset")
-        position, newest_ms = offsets[-1].as_py() + 1, pc.max(rows.column("timestamp_ms")).as_py()
+        position, newest_ms = _reached(rows)
         for start, end in pairwise(starts):
             own = dealt.slice(start, end - start)
             first = own.column("offset")[0].as_py()
@@ -105,12 +146,15 @@ class Dealer:
 
     def _records(self, partition: int, rows: pa.RecordBatch) -> tuple[list[bytes | None], pa.RecordBatch]:
         """What is compared of each row, and the rows that have it as their value."""
-        values = rows.column("value").to_pylist()
-        if not self._spec.whole:
+        values, keys = rows.column("value").to_pylist(), _keys(rows) or ()
+        if self._spec.folding is not None:
+            values = [row_or_deletion(value, key) for value, key in zip(values, keys, strict=True)]
+        elif self._spec.whole:
+            times_ms = rows.column("timestamp_ms").to_pylist()
+            columns = zip(values, keys, _headers(rows) or (), times_ms, strict=True)
+            values = [envelope(value, key, marks, at, partition) for value, key, marks, at in columns]
+        else:
             return values, rows
-        times_ms = rows.column("timestamp_ms").to_pylist()
-        columns = zip(values, _keys(rows) or (), _headers(rows) or (), times_ms, strict=True)
-        values = [envelope(value, key, marks, at, partition) for value, key, marks, at in columns]
         place = rows.schema.get_field_index("value")
         return values, rows.set_column(place, "value", pa.array(values, pa.binary()))
 
@@ -123,6 +167,11 @@ def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, int, pa.RecordBa
     for place in np.unique(places).tolist():
         own = places == place
         yield place >> 32, place & 0xFFFFFFFF, rows if own.all() else rows.filter(pa.array(own))
+
+
+def _reached(rows: pa.RecordBatch) -> tuple[int, int]:
+    """The offset behind some rows of a partition, and the largest of their times."""
+    return rows.column("offset")[-1].as_py() + 1, pc.max(rows.column("timestamp_ms")).as_py()
 
 
 def _packed(rows: pa.RecordBatch) -> bytes:

@@ -20,10 +20,12 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
+from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Topic
 from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
 from twinstream.spark.matcher.python_worker import spare
+from twinstream.spark.matcher.rehearsal import Step, runs_again, shared_trail, survivable
 from twinstream.spark.matcher.results import rows_of
 from twinstream.spark.matcher.source import FedSource
 from twinstream.spark.matcher.state import LastBulletin, StateStore, Variables
@@ -60,6 +62,7 @@ class _Live(NamedTuple):
     source: FedSource
     store: StateStore
     relay: LastBulletin
+    trail: Trail
 
 
 _alive: dict[tuple[str, str, int], _Live] = {}
@@ -110,7 +113,10 @@ class ShardProcessor(StatefulProcessor):
         if live is None or live.store.token != self._variables.token():
             live = self._restored(shard)
         live.store.bind(self._variables)
-        for side, items in _in_step(parcels):
+        steps = list(_in_step(parcels))
+        if runs_again():
+            steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
+        for side, items in steps:
             live.worker.feed(side, items)
         for parcel in parcels:
             if parcel.end != UNKNOWN:
@@ -128,11 +134,12 @@ class ShardProcessor(StatefulProcessor):
         store.bind(self._variables)
         admin, watch = self._watch()
         topics = job.topics if self._variables.token() is None else admin.both()
-        source, relay = FedSource(topics, watch), LastBulletin(clock.now)
+        source, relay, trail = FedSource(topics, watch), LastBulletin(clock.now), shared_trail()
         ports = Ports(source, store, relay, _Nobody(), clock, lambda: job.mask_secret)
-        worker = Worker(job.spec, ports, KeyShard(shard, job.shards), where=f"Spark job {job.run}")
+        part, where = KeyShard(shard, job.shards), f"Spark job {job.run}"
+        worker = Worker(job.spec, ports, part, Caution(trail), where)
         worker.start()
-        return _Live(worker, source, store, relay)
+        return _Live(worker, source, store, relay, trail)
 
     def _watch(self) -> tuple[TopicsAdmin, TopicWatch]:
         """The looks at the topics, which all shards of this process share."""
@@ -161,13 +168,17 @@ class ShardProcessor(StatefulProcessor):
         """Nothing to close: live workers stay."""
 
 
-def _in_step(parcels: Sequence[Parcel]) -> Iterator[tuple[Side, list[Any]]]:
+def _ids(source: FedSource) -> dict[Side, str]:
+    return {side: topic.id for side, topic in source.topics().items()}
+
+
+def _in_step(parcels: Sequence[Parcel]) -> Iterator[Step]:
     """The items of parcels by side, partition and offset; the sides take turns."""
     queues = []
     for side in Side:
         own = sorted(
             (one for one in parcels if one.side == side),
-            key=lambda one: (one.records is None, one.first, one.partition),
+            key=lambda one: (one.is_last, one.first, one.partition),
         )
         queues.append([(side, list(one.items())) for one in own])
     for place in range(max(map(len, queues), default=0)):

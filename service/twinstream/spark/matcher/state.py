@@ -56,7 +56,7 @@ class Variables(NamedTuple):
             return
         if found[3] != shards:
             raise CheckpointError(f"the checkpoint is one of {found[3]} shards, not {shards}: {ANEW}")
-        if checkpoint.decode(bytes(found[2]))["spec_digest"] != digest:
+        if checkpoint.decode(bytes(found[2]), ANEW)["spec_digest"] != digest:
             raise CheckpointError(f"the comparison file is not the one of the checkpoint: {ANEW}")
 
 
