@@ -40,11 +40,13 @@ _OWN = {
     "statistics.interval.ms": "it tells whether Kafka answers",
 }
 """Properties of librdkafka on which the service relies, each with the reason."""
-
+_OF_SPARK = ("kafka.bootstrap.servers", "kafka.group.id", "kafka.isolation.level", "kafka.auto.offset.reset")
+"""Options that a Spark job sets by itself."""
 
 _SECRET = {
     "redis": "`redis` is a text, redis://[USER:PASSWORD@]HOST:PORT/DATABASE",
     "kafka": "`kafka` maps properties of librdkafka to texts, whole numbers, true or false",
+    "spark": "`spark` maps options of Spark's Kafka source to texts, whole numbers, true or false",
 }
 """Settings that may hold a password: error messages do not repeat their values."""
 
@@ -53,12 +55,14 @@ class Settings(BaseSettings):
     """The settings of the service, besides its comparison files.
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
-    holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
-    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. The secret
-    in `mask_key_file` keys the hashes of masked values; without it each comparison has a secret in Redis. A
-    process of the `role` api has no matchers, one of the role matcher no page and no API. `record_url` is the
-    address of a record in a Kafka UI: the page fills in {topic}, {partition} and {offset}. `results` is the
-    topic in which a Spark job says what it finds; a process with it has no matchers, and needs no Redis.
+    holds librdkafka properties; they reach the client unchanged. `spark` are options of Spark's own Kafka
+    reader and writer in a job, beside those translated from `kafka`. `memory_limit` is for each matcher
+    process, of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed.
+    The secret in `mask_key_file` keys the hashes of masked values; without it each comparison has a secret
+    in Redis. A process of the `role` api has no matchers, one of the role matcher no page and no API.
+    `record_url` is the address of a record in a Kafka UI: the page fills in {topic}, {partition} and
+    {offset}. `results` is the topic in which a Spark job says what it finds; a process with it has no
+    matchers, and needs no Redis.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -74,6 +78,7 @@ class Settings(BaseSettings):
     record_url: str | None = None
     read_from: str = "earliest"
     kafka: Annotated[dict[str, str | int | bool], Field(repr=False)] = {}
+    spark: Annotated[dict[str, str | int | bool], Field(repr=False)] = {}
     memory_limit: ByteSize | None = None
     role: Literal["all", "api", "matcher"] = "all"
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
@@ -114,6 +119,19 @@ class Settings(BaseSettings):
             if name in _OWN:
                 raise ValueError(f"`kafka`: {name} is not free: {_OWN[name]}")
         return kafka
+
+    @field_validator("spark")
+    @classmethod
+    def _of_kafka(cls, spark: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
+        for name in spark:
+            if name in _OF_SPARK:
+                raise ValueError(f"`spark`: {name} is not free: the job sets it")
+            if not name.startswith("kafka."):
+                raise ValueError(
+                    f"`spark`: {name} is no property of Kafka: they begin with `kafka.`; give any other to "
+                    "spark-submit, with --conf"
+                )
+        return spark
 
     @field_validator("memory_limit", mode="wrap")
     @classmethod
@@ -184,9 +202,12 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
 
     try:
         settings = Settings(**Merged(**given).model_dump())
-    except SettingsError:
-        # Of all settings `kafka` alone is an object; pydantic does not tell how one is written.
-        told = 'variable TWINSTREAM_KAFKA: it must be a JSON object, like {"security.protocol": "SSL"}'
+    except SettingsError as error:
+        # Two settings are objects; pydantic does not tell how one is written.
+        name, like = ("SPARK", "kafka.") if 'field "spark"' in str(error) else ("KAFKA", "")
+        told = (
+            f'variable TWINSTREAM_{name}: it must be a JSON object, like {{"{like}security.protocol": "SSL"}}'
+        )
         raise errors.SettingsError(told) from None
     except ValidationError as error:
         raise _violation(error, given, config) from None

@@ -11,6 +11,7 @@ from typing import Self
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import LOOPBACK, free_port
+from tests.support.listeners import add_listener
 
 _CHUNK = 65_536
 
@@ -124,14 +125,5 @@ class ProxiedKafka(Kafka):
     def _configure(self) -> int:
         port = super()._configure()
         self._line.target = free_port()
-        properties = self.folder / "server.properties"
-        more = {
-            "listeners=": f"LINE://{LOOPBACK}:{self._line.target}",
-            "advertised.listeners=": f"LINE://{LOOPBACK}:{self._line.port}",
-            "listener.security.protocol.map=": "LINE:PLAINTEXT",
-        }
-        lines = properties.read_text().splitlines()
-        for place, line in enumerate(lines):
-            lines[place] = line + "".join(f",{value}" for key, value in more.items() if line.startswith(key))
-        properties.write_text("\n".join(lines) + "\n")
+        add_listener(self.folder, "LINE:PLAINTEXT", self._line.target, self._line.port)
         return port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,26 @@ def test_a_value_of_kafka_that_cannot_be_one_is_named_and_not_told() -> None:
     assert "12.5" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["redis", "kafka"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("kafka.group.id", "`spark`: kafka.group.id is not free: the job sets it"),
+        ("spark.executor.memory", "`spark`: spark.executor.memory is no property of Kafka: they begin with"),
+    ],
+)
+def test_options_of_spark_are_those_of_kafka_that_a_job_does_not_set(name: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(reason)):
+        load({"spark": {name: "a"}}, None)
+    assert load({"spark": {"kafka.ssl.protocol": "TLSv1.3"}}, None).spark == {"kafka.ssl.protocol": "TLSv1.3"}
+
+
+def test_a_variable_for_spark_that_is_no_object_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWINSTREAM_SPARK", "kafka.security.protocol=SSL")
+    with pytest.raises(SettingsError, match=r'variable TWINSTREAM_SPARK: .*\{"kafka\.security\.protocol"'):
+        load({}, None)
+
+
+@pytest.mark.parametrize("name", ["redis", "kafka", "spark"])
 def test_of_a_setting_that_may_hold_a_password_is_told_what_it_has_to_be(name: str) -> None:
     with pytest.raises(SettingsError, match=f"flag --{name}: {name} cannot be used: `{name}` ") as refused:
         load({name: ["sesame"]}, None)

@@ -68,7 +68,8 @@ class Ports:
     """The ports of a worker: each is an interface with a real implementation and a fake.
 
     `mask_secret` is called once the worker owns the comparison, and may raise StoreError. `recall` reads
-    records again, where none are held. `shards` are the other workers of the comparison.
+    records again, where none are held. `shards` are the other workers of the comparison. `opening` finds a
+    start at the input.
     """
 
     source: Source
@@ -79,6 +80,7 @@ class Ports:
     mask_secret: Callable[[], bytes] = fresh_secret
     recall: Recall = nothing
     shards: Shards | None = None
+    opening: Callable[[Spec, Source], Opening] = Opening
 
 
 class Worker:
@@ -97,7 +99,7 @@ class Worker:
         self._where = where
         publisher, clock = self._publisher, self._clock = ports.publisher, ports.clock
         self._codec = codec_of(spec)
-        self._resets = Resets()
+        self._resets, self._find_opening = Resets(), ports.opening
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, ports.mask_secret)
         self._owners_word = OwnersWord(self._digest, ports.relay, ports.store, publisher, clock, standing_by)
@@ -130,7 +132,7 @@ class Worker:
 
     def _new_opening(self) -> Opening | None:
         spec = self._resets.applied_to(self._spec)
-        return Opening(spec, self._source) if spec.start.at == "input" else None
+        return self._find_opening(spec, self._source) if spec.start.at == "input" else None
 
     @property
     def comparison(self) -> Comparison:
@@ -213,7 +215,8 @@ class Worker:
     def feed(self, side: Side, items: Iterable[Item]) -> None:
         """Take items of a side that were read elsewhere, in place of `step`; call `settle` after them.
 
-        Raises SourceError if they cannot be taken now, since they need something that is not there yet.
+        Raises SourceError if they cannot be taken now, since they need something that is not there yet. They
+        are kept: to try them again, feed the side nothing.
         """
         self._schedule.dirty = True
         if self._run.refusal is None and not self._reader.take(side, items):
@@ -322,8 +325,7 @@ class Worker:
         """Once a second: checkpoint if it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._look_at_topics()
-        if self._spec.followed is not None:
-            self._schedule.dirty |= self._run.hear_versions()
+        self.hear()
         if self._schedule.due():
             self._schedule.save(self._survey)
         if not self._writer.trouble:
@@ -332,6 +334,11 @@ class Worker:
         self._look_at_topics()
         self._reports.show(self.comparison.provisional())
         self._tell()
+
+    def hear(self) -> None:
+        """Take the new control records of both versions, if anything depends on them."""
+        if self._spec.followed is not None:
+            self._schedule.dirty |= self._run.hear_versions()
 
     def _tell(self) -> None:
         """Publish the status, and tell it to other processes, with the time before it was made."""

@@ -18,7 +18,8 @@ from twinstream.spec.file.model import Spec
 
 OTHER = (
     "the stored state was made with another secret, without which `keep: hashes` can tell nothing of it: "
-    "start with the file that --mask-key-file named then, or remove the comparison's keys to start over"
+    "start with the file that --mask-key-file named then, or start over: remove the comparison's keys, or "
+    "give a Spark job a new --checkpoint"
 )
 
 

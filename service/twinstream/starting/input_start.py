@@ -8,15 +8,32 @@ before that, however long it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.start.input_cut import InputCut
-from twinstream.core.start.input_start import Opened, Sayings
+from twinstream.core.start.input_start import Opened, Sayings, opened_of, state_of
 from twinstream.intake.control import ControlDesk, missing
 from twinstream.ports import Positions, Source, Topic
 from twinstream.spec.file.model import Spec
 from twinstream.starting.start import Unsafe, bounded
+
+
+class Found(NamedTuple):
+    """A start that was found, and the next control record."""
+
+    opened: Opened
+    position: int | None
+
+    def state(self) -> list[Any]:
+        """It as plain data."""
+        return [state_of(self.opened), self.position]
+
+    @classmethod
+    def of(cls, state: list[Any]) -> Found:
+        """It from its `state`."""
+        return cls(opened_of(state[0]), state[1])
 
 
 class Opening:
@@ -34,6 +51,11 @@ class Opening:
     def position(self) -> int | None:
         """The offset of the next control record, None before the first."""
         return self._desk.position
+
+    @property
+    def found(self) -> Found | None:
+        """The start, once `positions` has found it."""
+        return self._opened and Found(self._opened, self.position)
 
     def positions(self, topics: Mapping[Side, Topic], bound: Positions | None = None) -> Positions:
         """The positions to begin to read at: not below `bound`, else not below the bound of the source.
@@ -69,3 +91,16 @@ class Opening:
             cut.open(self._opened.firsts)
             for side, fact in self._opened.newest:
                 comparison.note_finished(side, fact)
+
+
+class FoundOpening(Opening):
+    """A start that was found elsewhere, for all shards of a comparison."""
+
+    def __init__(self, found: Found, spec: Spec, source: Source) -> None:
+        super().__init__(spec, source)
+        self._opened, self._desk.position = found
+
+    def positions(self, topics: Mapping[Side, Topic], bound: Positions | None = None) -> Positions:  # noqa: ARG002
+        """The positions to begin to read at."""
+        assert self._opened is not None, "it is found"
+        return self._opened.positions

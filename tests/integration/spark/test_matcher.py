@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Any, Protocol
@@ -19,8 +19,10 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from tests.integration.spark.conftest import SPEC, Pipelines, compared
+from tests.support.secure import SecureKafka
 from tests.support.service import ServiceProcess
 from tests.support.spark import SOCKETS
+from tests.support.versions import HEAD, PARTITIONS, Version
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.api.state.merging import merged
@@ -37,6 +39,13 @@ pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, p
 
 SHARDS = 3
 SAID = {"verdict", "reason", "events", "matched", "unmatched", "holes", "difference_awaits"}
+OF_INPUT = """
+order: unordered
+start: {at: input}
+overdue: {clock: input}
+keep: hashes
+show: [n]
+"""
 MORE = "show: [k, n, v]\nidentity: [k, n]\nevidence: {matched: 1, seconds: 0}"
 
 
@@ -81,16 +90,19 @@ class Compared:
     candidate: str
     results: str
     more: str = MORE
+    given: str = ""
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Properties of librdkafka for the job."""
 
     @property
     def text(self) -> str:
-        return SPEC.format(self.reference, self.candidate, self.more)
+        return self.given or SPEC.format(self.reference, self.candidate, self.more)
 
     @contextmanager
     def job(self, shards: int = SHARDS) -> Iterator[Running]:
         """A job on one checkpoint, as after a start of its driver."""
         spark = self.pipelines.spark
-        job = job_of(loads(self.text), self.pipelines.kafka.brokers, self.results, shards)
+        job = job_of(loads(self.text), self.pipelines.kafka.brokers, self.results, shards, self.kafka)
         checkpoint, pace = self.pipelines.folder / "checkpoint", Pace(seconds=0.2, records=1_000)
         running = Running(Driver(lambda: spark, job, checkpoint, pace, print))
         try:
@@ -263,6 +275,52 @@ def test_a_checkpoint_of_another_number_of_shards_is_refused_with_what_to_do(bot
         "the checkpoint is one of 3 shards, not 4: give --checkpoint a new location, where the comparison "
         "begins anew, or use the old file and number"
     )
+
+
+@pytest.mark.nightly
+def test_a_job_judges_by_the_input_and_holds_digests_over_a_restart(
+    pipelines: Pipelines,
+) -> None:
+    reference, candidate = pipelines.topic(partitions=PARTITIONS), pipelines.topic(partitions=PARTITIONS)
+    control = pipelines.topic()
+    head = HEAD.format(name="sink", reference=reference, candidate=candidate, control=control)
+    both = Compared(pipelines, reference, candidate, f"{reference}.results", given=head + OF_INPUT)
+    one = Version(pipelines.kafka, reference, control, "1.8.2")
+    other = Version(pipelines.kafka, candidate, control, "1.9.0", first=905)
+    one.work(900)
+    one.work(100)
+    other.work(15)
+    other.work(80, drops=frozenset({950}))
+    make_topics(pipelines.kafka.brokers, both.results, {})
+    with both.results_so_far() as topics:
+        with both.job() as query:
+            first = come_to(topics, both.text, 100, query)
+        one.work(100)
+        other.work(100, drops=frozenset({1017}))
+        with both.job() as query:
+            status = come_to(topics, both.text, 200, query)
+        found = reports(topics).values()
+    assert (first.matched, first.divergences.total) == (79, 1), "920 to 999 but one"
+    assert (status.verdict, status.matched, status.hole_count) == ("DIVERGED", 178, 0), status.holes
+    assert status.accounts.reference.before_start == 20
+    told = sorted((report.kind, (report.reference or {})["n"]) for report in found)
+    assert told == [("missing", 950), ("missing", 1017)], "their records are read again from Kafka"
+
+
+@pytest.mark.nightly
+def test_a_job_reaches_a_broker_that_asks_for_tls_and_a_login(
+    pipelines: Pipelines, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with SecureKafka(tmp_path_factory.mktemp("secure")) as kafka:
+        kafka.create_topics({"one": 3, "other": 2})
+        plain = Compared(replace(pipelines, kafka=kafka), "one", "other", "one.results")
+        plain.write(range(1_000), random.Random(1))
+        guarded = replace(pipelines, kafka=kafka.guarded)
+        both = Compared(guarded, "one", "other", "one.results", kafka=kafka.properties)
+        make_topics(kafka.brokers, both.results, {})
+        with plain.results_so_far() as topics, both.job() as query:
+            status = come_to(topics, both.text, 1_000, query)
+    assert (status.verdict, status.divergences.total) == ("DIVERGED", 5)
 
 
 def test_the_last_claim_wins_and_an_older_job_ends(both: Compared) -> None:

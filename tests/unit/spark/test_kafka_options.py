@@ -33,6 +33,23 @@ def test_what_tunes_one_client_alone_stays_with_it() -> None:
     assert options_of({"client.id": "orders", "fetch.min.bytes": 1, "socket.keepalive.enable": True}) == {}
 
 
+def test_an_option_in_the_words_of_java_wins_and_stands_for_all_of_its_kind() -> None:
+    kafka = {"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": "k"}
+    more = {
+        "kafka.sasl.mechanism": "GSSAPI",
+        "kafka.sasl.jaas.config": "j",
+        "kafka.retries": 3,
+        "kafka.a": True,
+    }
+    assert options_of(kafka, more) == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "GSSAPI",
+        "kafka.sasl.jaas.config": "j",
+        "kafka.retries": "3",
+        "kafka.a": "true",
+    }
+
+
 def test_the_name_of_a_host_goes_unchecked_only_where_that_is_said() -> None:
     name = "ssl.endpoint.identification.algorithm"
     assert [options_of({name: given}) for given in ("none", "https")] == [

@@ -93,6 +93,11 @@ def record_reader(spec: Spec) -> ValueOf:
     return whole_record if spec.whole else Message.value
 
 
+def reading(brokers: str, name: str, properties: Properties) -> Properties:
+    """The configuration of a consumer that reads for a comparison."""
+    return {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
+
+
 class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
@@ -115,10 +120,10 @@ class KafkaSource:
         look_seconds: float = LOOK_SECONDS,
         read_from: int | None = None,
     ) -> None:
-        config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
+        config = reading(brokers, name, properties)
         columns = _Columns(read, headers, keys)
         self._readers = {side: _TopicReader(side, topics[side], config, columns) for side in Side}
-        self._control = None if control is None else _ControlReader(control, config)
+        self._control = None if control is None else ControlReader(control, config)
         self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties, control)
@@ -199,7 +204,7 @@ class KafkaSource:
 
     def heard_all(self) -> bool:
         """Whether the end of the control topic was reached."""
-        return self._control is not None and self._control.reached_end
+        return self._control is not None and self._control.heard_all()
 
     def ends(self) -> Positions:
         """The ends of the partitions as of the latest fetch; it asks no broker."""
@@ -358,11 +363,10 @@ class _TopicReader:
             self._consumer.close()
 
 
-class _ControlReader:
+class ControlReader:
     """The control topic: a consumer of its one partition, which connects when it is told to follow.
 
-    A lost range is skipped, since control records are cumulative. `reached_end`: all records that existed
-    when it was told to follow have been handed over.
+    A lost range is skipped, since control records are cumulative. `config` is that of a consumer (`reading`).
     """
 
     def __init__(self, topic: str, config: Properties) -> None:
@@ -373,9 +377,10 @@ class _ControlReader:
             "topic.metadata.refresh.interval.ms": 10_000,
         }
         self._consumer: Consumer | None = None
-        self.reached_end = False
+        self._reached_end = False
 
     def follow(self, position: int | None) -> None:
+        """See `Source.follow`."""
         self.close()
         self._consumer = Consumer({**self._config, "logger": _quiet_logger()})
         know(self._consumer, self._topic)
@@ -383,16 +388,22 @@ class _ControlReader:
         self._consumer.assign([place])
 
     def said(self) -> Sequence[ControlEntry]:
+        """See `Source.said`."""
         messages = [] if self._consumer is None else self._consumer.consume(BATCH_RECORDS, 0.0)
         errors = [error for one in messages if (error := one.error()) is not None]
         if any(error.code() == KafkaError._PARTITION_EOF for error in errors):
-            self.reached_end = True
+            self._reached_end = True
         return [ControlEntry(_offset(one), one.value()) for one in messages if one.error() is None]
 
+    def heard_all(self) -> bool:
+        """See `Source.heard_all`."""
+        return self._reached_end
+
     def close(self) -> None:
+        """Close the consumer. Calling it again does nothing."""
         if self._consumer is not None:
             self._consumer.close()
-            self._consumer, self.reached_end = None, False
+            self._consumer, self._reached_end = None, False
 
 
 class _Link:

@@ -22,7 +22,7 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.option("--results", required=True, help="The topic in which the job says what it finds.")
 @click.option("--checkpoint", required=True, help="The checkpoint location of the query.")
 @click.option("--shards", type=click.IntRange(1, 4096), default=8, help="How many shards; 4 for each core.")
-@click.option("--config", type=click.Path(), help="Settings file (YAML): kafka: {…}.")
+@click.option("--config", type=click.Path(), help="Settings file (YAML): kafka, spark, mask_key_file.")
 @click.option(
     "--jars", help="The jars of the Kafka connector, A.jar,B.jar…: where Spark reaches no registry."
 )

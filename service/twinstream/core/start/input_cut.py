@@ -14,7 +14,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.input import Finished, InputPartition, offsets_of, rows_of
 from twinstream.core.events import Side
 from twinstream.core.start.cut import Cut, Passed, kept_of
-from twinstream.core.start.input_start import Firsts, first_of, known_firsts
+from twinstream.core.start.input_start import Firsts, first_of, firsts_of, firsts_rows, known_firsts
 from twinstream.errors import DecodeError
 
 _NAMES = ("reference", "candidate")
@@ -134,12 +134,11 @@ class InputCut(Cut):
         """The cut, and the first offsets of each query, as plain data."""
         return {
             "cuts": rows_of(self._cuts),
-            "firsts": [[[name, rows_of(of)] for name, of in self._firsts[side].items()] for side in Side],
+            "firsts": firsts_rows(self._firsts),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a `state`."""
         self._cuts = offsets_of(state["cuts"])
-        rows = state["firsts"]
-        self._firsts = {side: {name: offsets_of(of) for name, of in rows[side]} for side in Side}
+        self._firsts = firsts_of(state["firsts"])
         self._find()

@@ -24,9 +24,9 @@ records about an output that is gone, a deleted topic of this name, are left out
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from twinstream.core.clocks.input import Finished, InputPartition
+from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition, offsets_of, rows_of
 from twinstream.core.events import Side
 
 SAID_LIMIT = 1001
@@ -45,6 +45,45 @@ class Opened(NamedTuple):
     positions: Mapping[Side, InputOffsets]
     firsts: Mapping[Side, Firsts]
     newest: Sequence[tuple[Side, Finished]]
+
+
+def state_of(opened: Opened) -> dict[str, Any]:
+    """A start as plain data."""
+    return {
+        "positions": [list(map(list, opened.positions[side].items())) for side in Side],
+        "firsts": firsts_rows(opened.firsts),
+        "newest": [[side.value, _row(fact)] for side, fact in opened.newest],
+    }
+
+
+def opened_of(state: Mapping[str, Any]) -> Opened:
+    """The start of a `state_of`."""
+    positions = {side: dict(state["positions"][side]) for side in Side}
+    return Opened(
+        positions, firsts_of(state["firsts"]), [(Side(n), _fact(row)) for n, row in state["newest"]]
+    )
+
+
+def firsts_rows(firsts: Mapping[Side, Firsts]) -> list[Any]:
+    """Where each query began, as plain data."""
+    return [[[name, rows_of(of)] for name, of in firsts[side].items()] for side in Side]
+
+
+def firsts_of(rows: Sequence[Any]) -> dict[Side, Firsts]:
+    """Where each query began, from its `firsts_rows`."""
+    return {side: {name: offsets_of(of) for name, of in rows[side]} for side in Side}
+
+
+def _row(fact: Finished) -> list[Any]:
+    late = fact.late and [fact.late.rows, fact.late.since, rows_of(fact.late.consumed)]
+    return [fact.query, *fact.row(), rows_of(fact.since), fact.at, late]
+
+
+def _fact(row: Sequence[Any]) -> Finished:
+    query, run, batch, consumed, watermark_ms, written, since, at, late = row
+    dropped = late and DroppedRows(late[0], late[1], offsets_of(late[2]))
+    known = offsets_of(consumed), watermark_ms, dict(written), offsets_of(since)
+    return Finished(query, run, batch, *known, at, dropped)
 
 
 def first_of(firsts: Firsts, place: InputPartition) -> int | None:

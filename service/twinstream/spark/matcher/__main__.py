@@ -1,4 +1,8 @@
-"""The job of a comparison, for `spark-submit`: `twinstream spark-submit-args` prints the whole command."""
+"""The job of a comparison, for `spark-submit`: `twinstream spark-submit-args` prints the whole command.
+
+Exit codes are those of the command line: 2 for a mistake, which stays until somebody corrects it, 4 where
+Kafka cannot be reached.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.credentials import read_secret
-from twinstream.errors import QueryFailed, TwinstreamError
+from twinstream.errors import QueryFailed, SourceError, StoreError, TwinstreamError
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
 from twinstream.spark.matcher.processor import Job
 from twinstream.spec.load import load
 
+MISTAKE, UNREACHABLE = 2, 4
+_AWAY = re.compile(
+    r"twinstream\.errors\.SourceError: |org\.apache\.kafka\.common\.errors\.\w*(?:Timeout|Disconnect|Network)"
+    r"|Cannot fetch record for offset"
+)
+"""What a failed query says where Kafka does not answer."""
 ATTEMPTS = 4
 """How often a task is tried before the query fails: as on a cluster."""
 TRIES = 3
@@ -37,7 +47,7 @@ TRIES = 3
 @click.option("--shards", type=click.IntRange(1, 4096), default=8, help="How many shards; 4 for each core.")
 @click.option("--seconds", type=float, default=2.0, help="The time between two batches.")
 @click.option("--records", type=int, default=500_000, help="The most records of a batch.")
-@click.option("--config", type=click.Path(), help="Settings file (YAML): kafka: {…}.")
+@click.option("--config", type=click.Path(), help="Settings file (YAML): kafka, spark, mask_key_file.")
 def main(
     spec: str,
     brokers: str,
@@ -48,12 +58,17 @@ def main(
     records: int,
     config: str | None,
 ) -> None:
-    """Compare the topics of a comparison file, until told to stop."""
+    """Compare the topics of a comparison file, until told to stop.
+
+    Exit codes: 2 usage, bad comparison file or setting, or what only a person can correct: a checkpoint of
+    another file or number of shards, a later job of this comparison, records that Kafka has lost · 4 Kafka
+    cannot be reached: start it again.
+    """
     try:
         run(spec, brokers, results, checkpoint, shards, Pace(seconds, records), config)
     except TwinstreamError as error:
         _say(str(error))
-        raise SystemExit(2) from None
+        raise SystemExit(code_of(error)) from None
 
 
 def run(
@@ -61,10 +76,8 @@ def run(
 ) -> None:
     """Run the job. Raises a TwinstreamError that says why it ends."""
     settings = settings_of({"brokers": brokers}, config)
-    kafka = settings.kafka
-    job = job_of(load(spec), brokers, results, shards, kafka)
-    if settings.mask_key_file is not None:
-        job = job._replace(mask_secret=read_secret(settings.mask_key_file))
+    secret = b"" if settings.mask_key_file is None else read_secret(settings.mask_key_file)
+    job = job_of(load(spec), brokers, results, shards, settings.kafka, settings.spark, secret)
 
     def session() -> SparkSession:
         builder = SparkSession.builder.appName(f"twinstream {job.spec.name}")
@@ -89,12 +102,13 @@ class Driver:
         self._session, self._job, self._checkpoint, self._pace = session, job, checkpoint, pace
         self._say = say
         self._claim: Claim | None = None
+        self._waits_for = set[str]()
 
     def run(self) -> None:
         """Run the query until it ends; one that fails goes on from its checkpoint.
 
-        Raises QueryFailed after `TRIES` failures without a batch in between, and at once where Twinstream
-        itself says why it cannot go on; Fenced where another job has a later claim.
+        Raises an error (`failed_by`) after `TRIES` failures without a batch in between, and at once where
+        Twinstream itself says why it cannot go on; Fenced where another job has a later claim.
         """
         failures = 0
         while True:
@@ -107,7 +121,7 @@ class Driver:
                 own, reason = own_reason(str(error)), reason_of(str(error))
                 failures = failures + 1 if query.lastProgress is None else 1
                 if own or failures == TRIES:
-                    raise QueryFailed(reason) from None
+                    raise failed_by(str(error)) from None
                 self._say(f"{reason}; it goes on from its checkpoint")
             finally:
                 query.stop()
@@ -127,7 +141,14 @@ class Driver:
             self.close()
             self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
             self._claim.make(self._say)
-        return start(self._session(), job, self._checkpoint, self._pace)
+        return start(self._session(), job, self._checkpoint, self._pace, self._wait)
+
+    def _wait(self, reason: str) -> None:
+        """Say each reason to wait for a start once, and end if another job claims the comparison."""
+        if reason not in self._waits_for:
+            self._waits_for.add(reason)
+            self._say(reason)
+        self.look()
 
     def close(self) -> None:
         """Close the connections of the claim."""
@@ -145,19 +166,32 @@ def retrying(master: str) -> str:
     return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
+def failed_by(failure: str) -> TwinstreamError:
+    """The failure of a query: a SourceError where Kafka does not answer, or has not said enough."""
+    return (SourceError if _AWAY.search(failure) else QueryFailed)(reason_of(failure))
+
+
 def reason_of(failure: str) -> str:
-    r"""The one sentence of a failed query: that of Twinstream, if there is one in it.
+    r"""The one sentence of a failed query: that of Twinstream or of Kafka's client, if there is one in it.
 
     >>> reason_of("Job aborted … twinstream.errors.CheckpointError: it is of 4 shards\\n at org.apache…")
     'it is of 4 shards'
     """
-    return own_reason(failure) or f"the query has failed: {failure.strip().splitlines()[0]}"
+    client = re.search(r"org\.apache\.kafka\.common\.errors\.\w+: ([^\n]+)", failure)
+    told = client[1] if client else failure.strip().splitlines()[0]
+    return own_reason(failure) or f"the query has failed: {told}"
 
 
 def own_reason(failure: str) -> str | None:
     """The sentence of Twinstream in the failure of a query; None if there is none."""
     own = re.search(r"twinstream\.errors\.\w+: ([^\n]+)", failure)
     return own[1] if own else None
+
+
+def code_of(error: TwinstreamError) -> int:
+    """The exit code for an error."""
+    away = isinstance(error, SourceError) or type(error) is StoreError
+    return UNREACHABLE if away else MISTAKE
 
 
 def _say(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,19 +16,22 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.kafka.client import config_of
-from twinstream.adapters.kafka.watch import TopicsAdmin
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.masking import fresh_secret
+from twinstream.intake.control import unreliable
 from twinstream.ports import Positions
+from twinstream.spark.matcher.beginning import Beginning, kept
 from twinstream.spark.matcher.kafka_options import options_of
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
+from twinstream.spark.matcher.source import FedSource, KafkaLookout, Lookout
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal_by_key
+from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
 CONF = {
@@ -38,17 +42,52 @@ CONF = {
 }
 """Settings of the session that the query needs."""
 END_SECONDS = 5.0
+START_SECONDS = 1.0
+"""The time between two looks for a start at the input."""
 
 
 def job_of(
-    spec: Spec, brokers: str, results: str, shards: int, kafka: Mapping[str, Any] | None = None
+    spec: Spec,
+    brokers: str,
+    results: str,
+    shards: int,
+    kafka: Mapping[str, Any] | None = None,
+    java: Mapping[str, Any] | None = None,
+    mask_secret: bytes = b"",
 ) -> Job:
-    """What the tasks need to know. Raises SettingsError and SourceError."""
+    """What the tasks need to know, but for what `start` decides. Raises SettingsError and SourceError.
+
+    `kafka` are properties of librdkafka, `java` options of Spark's own reader and writer that win over these.
+    """
     if reason := service_refusal(spec) or refusal_by_key(spec, shards):
         raise SettingsError(reason)
-    names = {side: spec.version_of(side).topic for side in Side}
-    topics = TopicsAdmin(names, brokers, dict(kafka or {})).both()
-    return Job(spec, brokers, dict(kafka or {}), results, shards, uuid4().hex, topics, fresh_secret())
+    kafka = dict(kafka or {})
+    options = options_of(kafka, java or {})
+    lookout = KafkaLookout(spec, brokers, kafka)
+    topics = lookout.topics()
+    if reason := unreliable(spec, lookout.control()):
+        raise SettingsError(reason)
+    return Job(spec, brokers, kafka, options, results, shards, uuid4().hex, topics, mask_secret)
+
+
+def start_found(spec: Spec, lookout: Lookout, wait: Callable[[str], object]) -> Found:
+    """The start at the input, once both versions have said enough. Raises SourceError."""
+    source, before = FedSource(lookout.topics(), lookout), ""
+    opening = Opening(spec, source)
+    try:
+        while True:
+            try:
+                opening.positions(lookout.topics())
+            except Unsafe as reason:
+                if str(reason) == before:  # The control topic is not read at once.
+                    wait(before)
+                before = str(reason)
+                time.sleep(START_SECONDS)
+            else:
+                assert opening.found is not None, "it has positions"
+                return opening.found
+    finally:
+        source.close()
 
 
 class Pace(NamedTuple):
@@ -58,8 +97,19 @@ class Pace(NamedTuple):
     records: int = 500_000
 
 
-def start(spark: SparkSession, job: Job, checkpoint: str | Path, pace: Pace) -> StreamingQuery:
-    """Start the query of a comparison, or go on from its checkpoint."""
+def start(
+    spark: SparkSession,
+    job: Job,
+    checkpoint: str | Path,
+    pace: Pace,
+    wait: Callable[[str], object] = lambda _: None,
+) -> StreamingQuery:
+    """Start the query of a comparison, or go on from its checkpoint.
+
+    `wait` is called with the reason, again and again, while there is no safe start at the input; what it
+    raises ends the wait. Raises SettingsError, CheckpointError and SourceError.
+    """
+    job = _begun(spark, job, str(checkpoint), wait)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     rows = results_of(spark, job, pace.records)
@@ -67,6 +117,19 @@ def start(spark: SparkSession, job: Job, checkpoint: str | Path, pace: Pace) -> 
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     writer = writer.queryName(f"twinstream {job.spec.name}")
     return writer.trigger(processingTime=f"{pace.seconds} seconds").start()
+
+
+def _begun(spark: SparkSession, job: Job, checkpoint: str, wait: Callable[[str], object]) -> Job:
+    """A job with the secret and the start that its checkpoint location has, or has from now on."""
+
+    def new() -> Beginning:
+        found = None
+        if job.spec.start.at == "input":
+            found = start_found(job.spec, KafkaLookout(job.spec, job.brokers, job.kafka), wait)
+        return Beginning(fresh_secret(), found)
+
+    beginning = kept(spark, checkpoint, new)
+    return job._replace(mask_secret=job.mask_secret or beginning.mask_secret, found=beginning.found)
 
 
 def results_of(spark: SparkSession, job: Job, most: int) -> DataFrame:
@@ -78,8 +141,8 @@ def results_of(spark: SparkSession, job: Job, most: int) -> DataFrame:
 
 
 def _connection(job: Job) -> dict[str, str]:
-    """The options of Spark's Kafka source and sink alike. Raises SettingsError."""
-    return {**options_of(job.kafka), "kafka.bootstrap.servers": job.brokers}
+    """The options of Spark's Kafka source and sink alike."""
+    return {**job.java, "kafka.bootstrap.servers": job.brokers}
 
 
 def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
@@ -105,7 +168,9 @@ def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
 def _starts(job: Job) -> str:
     """Where the query begins, as the comparison file says. Raises SettingsError."""
     try:
-        positions: Positions = positions_of(job.spec, job.topics)
+        positions: Positions = (
+            positions_of(job.spec, job.topics) if job.found is None else job.found.opened.positions
+        )
     except Unsafe as reason:
         raise SettingsError(str(reason)) from None
     return json.dumps(

@@ -37,16 +37,18 @@ _LOGINS = {
 }
 
 
-def options_of(properties: Mapping[str, Any]) -> dict[str, str]:
-    r"""The options of Spark's Kafka source and sink.
+def options_of(properties: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> dict[str, str]:
+    r"""The options of Spark's Kafka source and sink; `more` are in Java's words already, and win.
 
     Raises SettingsError for a property of encryption or login that Spark's client has no word for, and for a
-    certificate apart from its key.
+    certificate apart from its key. Where `more` has options of that, they stand for all of it.
 
     >>> options_of({"security.protocol": "ssl", "client.id": "orders"})
     {'kafka.security.protocol': 'SSL'}
     """
-    given = {name: str(value) for name, value in properties.items()}
+    own = {name: _text(value) for name, value in (more or {}).items()}
+    kinds = {name.split(".")[1] for name in own}
+    given = {name: str(value) for name, value in properties.items() if _kind(name) not in kinds}
     for name in given:
         opens = name.startswith(("sasl.", "ssl.", "enable.ssl."))
         if opens and name not in _KNOWN:
@@ -61,7 +63,16 @@ def options_of(properties: Mapping[str, Any]) -> dict[str, str]:
         )
     java = {_SAME[name]: value for name, value in given.items() if name in _SAME}
     java |= _upper(java) | _stores(java) | _login(given, java) | _checks(given)
-    return {f"kafka.{name}": value for name, value in java.items()}
+    return {f"kafka.{name}": value for name, value in java.items()} | own
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind(name: str) -> str:
+    """What a property is of: `sasl`, `ssl` or another."""
+    return name.removeprefix("enable.").split(".")[0]
 
 
 def _upper(java: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,9 @@
 """The stateful operator: one worker a shard, fed with the parcels of a batch.
 
+An event may need a control record that has not come: `start: input` sorts it by what both versions have said.
+The service keeps such a batch back. A job cannot, so a task waits `WAIT_SECONDS`, and then fails: Spark tries
+the whole batch again, and no half of one is ever taken.
+
 The live worker of a shard stays in the Python worker between batches. It goes on only from the save that the
 query has committed (`state`); else it is restored. While a batch is handled it is nowhere: a task that fails
 half-way leaves no worker that has taken half of a batch.
@@ -10,44 +14,55 @@ told, while nothing comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
+from twinstream.errors import SourceError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.ports import Topic
+from twinstream.ports import Item, Topic
 from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.rehearsal import Step, runs_again, shared_trail, survivable
 from twinstream.spark.matcher.results import rows_of
-from twinstream.spark.matcher.source import FedSource
+from twinstream.spark.matcher.source import FedSource, KafkaLookout, Lookout
 from twinstream.spark.matcher.state import LastBulletin, StateStore, Variables
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
+from twinstream.starting.input_start import Found, FoundOpening, Opening
 from twinstream.status.comparison import Publication
 
 BEAT_MS = 1_000
+WAIT_SECONDS, TRY_SECONDS = 30.0, 0.1
+"""How long a task waits for a control record, and how often it looks for it."""
 OUTPUT = "topic STRING, key BINARY, value BINARY"
 
 
 class Job(NamedTuple):
-    """What the driver tells the tasks. `topics` are both as they were when it began."""
+    """What the driver tells the tasks. `topics` are both as they were when it began.
+
+    `kafka` are properties of librdkafka, `java` options of Spark's own reader and writer. `found` is the
+    start at the input, if the comparison has one.
+    """
 
     spec: Spec
     brokers: str
     kafka: Mapping[str, Any]
+    java: Mapping[str, str]
     results: str
     shards: int
     run: str
     topics: Mapping[Side, Topic]
     mask_secret: bytes
+    found: Found | None = None
 
     @property
     def names(self) -> dict[Side, str]:
@@ -68,7 +83,15 @@ class _Live(NamedTuple):
 _alive: dict[tuple[str, str, int], _Live] = {}
 """The live workers of this process, by run, comparison file and shard: what a Python worker has that outlives
 a task."""
-_watches: dict[tuple[str, str], tuple[TopicsAdmin, TopicWatch]] = {}
+_lookouts: dict[tuple[str, str], Lookout] = {}
+
+
+def lookout_of(job: Job) -> Lookout:
+    """The lookout of this process for a job."""
+    name = (job.run, digest(job.spec))
+    if name not in _lookouts:
+        _lookouts[name] = KafkaLookout(job.spec, job.brokers, job.kafka).watch()
+    return _lookouts[name]
 
 
 class _Nobody:
@@ -81,8 +104,8 @@ class _Nobody:
 class ShardProcessor(StatefulProcessor):
     """Feeds the worker of each shard, and returns the records for the results topics."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, lookout: Callable[[Job], Lookout] = lookout_of) -> None:
+        self._job, self._lookout = job, lookout
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state of a shard."""
@@ -109,48 +132,47 @@ class ShardProcessor(StatefulProcessor):
 
     def _handled(self, shard: int, parcels: Sequence[Parcel], timers: Any) -> pd.DataFrame:
         name = (self._job.run, digest(self._job.spec), shard)
-        live = _alive.pop(name, None)
-        if live is None or live.store.token != self._variables.token():
-            live = self._restored(shard)
+        live = self._current(_alive.pop(name, None)) or self._restored(shard)
         live.store.bind(self._variables)
-        steps = list(_in_step(parcels))
+        steps, patience = list(_in_step(parcels)), time.monotonic() + WAIT_SECONDS
         if runs_again():
+            live.worker.hear()
             steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
         for side, items in steps:
-            live.worker.feed(side, items)
+            feed(live.worker, side, items, patience)
         for parcel in parcels:
             if parcel.end != UNKNOWN:
                 live.source.reached(Side(parcel.side), parcel.partition, parcel.end)
         live.worker.settle()
+        if parcels:
+            live.store.note_taken()
         _alive[name] = live
         spare()
         self._set_timer(timers)
         return self._told(shard, live)
+
+    def _current(self, live: _Live | None) -> _Live | None:
+        """A live worker, if it is as the query has committed it; any other is ended."""
+        if live is not None and live.store.token != self._variables.token():
+            live.source.close()
+            return None
+        return live
 
     def _restored(self, shard: int) -> _Live:
         """The worker of a shard as the state has it, or a new one."""
         job, clock, store = self._job, SystemClock(), StateStore(self._job.shards)
         self._variables.check(digest(job.spec), job.shards)
         store.bind(self._variables)
-        admin, watch = self._watch()
-        topics = job.topics if self._variables.token() is None else admin.both()
-        source, relay, trail = FedSource(topics, watch), LastBulletin(clock.now), shared_trail()
-        ports = Ports(source, store, relay, _Nobody(), clock, lambda: job.mask_secret)
+        lookout = self._lookout(job)
+        topics = job.topics if self._variables.token() is None else lookout.topics()
+        source, relay, trail = FedSource(topics, lookout), LastBulletin(clock.now), shared_trail()
+        opening = Opening if job.found is None else partial(FoundOpening, job.found)
+        more = (lambda: job.mask_secret), lookout.recall
+        ports = Ports(source, store, relay, _Nobody(), clock, *more, opening=opening)
         part, where = KeyShard(shard, job.shards), f"Spark job {job.run}"
         worker = Worker(job.spec, ports, part, Caution(trail), where)
         worker.start()
         return _Live(worker, source, store, relay, trail)
-
-    def _watch(self) -> tuple[TopicsAdmin, TopicWatch]:
-        """The looks at the topics, which all shards of this process share."""
-        job = self._job
-        name = (job.run, digest(job.spec))
-        if name not in _watches:
-            admin = TopicsAdmin(job.names, job.brokers, job.kafka)
-            watch = TopicWatch(admin.look, admin.is_as, LOOK_SECONDS)
-            watch.start()
-            _watches[name] = (admin, watch)
-        return _watches[name]
 
     def _set_timer(self, timers: Any) -> None:
         for old in list(self._handle.listTimers()):
@@ -170,6 +192,24 @@ class ShardProcessor(StatefulProcessor):
 
 def _ids(source: FedSource) -> dict[Side, str]:
     return {side: topic.id for side, topic in source.topics().items()}
+
+
+def feed(worker: Worker, side: Side, items: Sequence[Item], patience: float) -> None:
+    """Feed a worker, and wait for what the items need, until this moment of the monotonic clock.
+
+    Raises SourceError if it does not come: then some items are taken, so the worker is of no use any more.
+    """
+    while True:
+        worker.hear()
+        try:
+            worker.feed(side, items)
+        except SourceError:
+            if time.monotonic() >= patience:
+                raise
+            items = ()
+            time.sleep(TRY_SECONDS)
+        else:
+            return
 
 
 def _in_step(parcels: Sequence[Parcel]) -> Iterator[Step]:

@@ -1,23 +1,107 @@
 """The source of a worker in a Spark job: Spark reads both topics, and the worker is fed.
 
-Only what Spark does not tell is asked of Kafka: how the topics are, from time to time, by a look that all
-shards of a Python worker share (see `adapters.kafka.watch`).
+What Spark does not read is asked of Kafka by a `Lookout`, which all shards of a Python worker share: how the
+topics are, from time to time (see `adapters.kafka.watch`), and single records for `keep: hashes`. The control
+topic is small, so each shard follows it by itself: its place there is a part of the state of the shard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
-from twinstream.adapters.kafka.watch import TopicWatch
-from twinstream.core.events import Side
+from twinstream.adapters.kafka.client import Properties
+from twinstream.adapters.kafka.records import KafkaRecall
+from twinstream.adapters.kafka.source import ControlReader, reading, record_reader
+from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
+from twinstream.core.events import Place, Side
 from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
+from twinstream.spec.file.model import Spec
+
+
+class Follower(Protocol):
+    """A reader of the control topic: see `Source`."""
+
+    def follow(self, position: int | None) -> None:
+        """Read from this offset on, or from the first record."""
+
+    def said(self) -> Sequence[ControlEntry]:
+        """The new records."""
+
+    def heard_all(self) -> bool:
+        """Whether all records that existed when it was followed have been returned."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+
+class Lookout(Protocol):
+    """What the shards of a process ask of Kafka beside Spark: see `Source` and `Recalling`."""
+
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now. Raises SourceError."""
+
+    def control(self) -> Control | None:
+        """The control topic as of the last look."""
+
+    def seen(self) -> TopicsLook:
+        """The last look."""
+
+    def look(self) -> int:
+        """Ask for a look soon."""
+
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
+        """The records at some places."""
+
+    def follower(self) -> Follower | None:
+        """A new reader of the control topic, if anything depends on it."""
+
+
+class KafkaLookout:
+    """Asks Kafka. `watch` before `seen` and `look`: it looks on a thread of its own."""
+
+    def __init__(self, spec: Spec, brokers: str, properties: Properties) -> None:
+        names = {side: spec.version_of(side).topic for side in Side}
+        self._config, self._followed = reading(brokers, spec.name, properties), spec.followed
+        self._admin = TopicsAdmin(names, brokers, properties, spec.followed)
+        self._watch = TopicWatch(self._admin.look, self._admin.is_as, LOOK_SECONDS)
+        self._recall = KafkaRecall(names, self._config, record_reader(spec))
+
+    def watch(self) -> KafkaLookout:
+        """Begin to look; returns itself."""
+        self._watch.start()
+        return self
+
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now."""
+        return self._admin.both()
+
+    def control(self) -> Control | None:
+        """The control topic as described last."""
+        return self._admin.control
+
+    def seen(self) -> TopicsLook:
+        """The last look."""
+        return self._watch.seen
+
+    def look(self) -> int:
+        """Ask for a look soon."""
+        return self._watch.look()
+
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
+        """The records at some places."""
+        return self._recall.records(places, seconds)
+
+    def follower(self) -> Follower | None:
+        """A new reader of the control topic."""
+        return None if self._followed is None else ControlReader(self._followed, self._config)
 
 
 class FedSource:
-    """A source that reads nothing. `topics` are both as they were when the job, or this worker, began."""
+    """A source that reads the control topic alone. `topics` are both as they were when its worker began."""
 
-    def __init__(self, topics: Mapping[Side, Topic], watch: TopicWatch) -> None:
-        self._topics, self._watch = topics, watch
+    def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
+        self._topics, self._lookout, self._follower = topics, lookout, lookout.follower()
         self._ends = {side: dict(topics[side].ends) for side in Side}
 
     def reached(self, side: Side, partition: int, end: int) -> None:
@@ -41,15 +125,15 @@ class FedSource:
 
     def seen(self) -> TopicsLook:
         """The last look of this Python worker."""
-        return self._watch.seen
+        return self._lookout.seen()
 
     def look(self) -> int:
         """Ask for a look soon."""
-        return self._watch.look()
+        return self._lookout.look()
 
     def control(self) -> Control | None:
-        """No control topic is read."""
-        return None
+        """The control topic as of the last look."""
+        return self._lookout.control()
 
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Do nothing: Spark reads new partitions by itself."""
@@ -65,15 +149,17 @@ class FedSource:
         return ()
 
     def follow(self, position: int | None) -> None:
-        """Do nothing."""
+        """Also read the control topic."""
+        if self._follower is not None:
+            self._follower.follow(position)
 
     def said(self) -> Sequence[ControlEntry]:
-        """Nothing."""
-        return ()
+        """The new records of the control topic."""
+        return () if self._follower is None else self._follower.said()
 
     def heard_all(self) -> bool:
-        """Whether the control topic was read to its end: there is none."""
-        return False
+        """Whether the control topic was read to its end."""
+        return self._follower is not None and self._follower.heard_all()
 
     def ends(self) -> Positions:
         """The ends of the partitions, as the tasks that read them were told."""
@@ -84,4 +170,6 @@ class FedSource:
         return None
 
     def close(self) -> None:
-        """Do nothing: the look is shared."""
+        """Leave the control topic; the lookout is shared."""
+        if self._follower is not None:
+            self._follower.close()

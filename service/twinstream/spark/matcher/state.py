@@ -6,6 +6,10 @@ parts as in the service (`checkpoints.format`): a head, a base with its deltas, 
 
 A task may run twice, and the second time in another Python worker. So each save has a *token*, drawn at
 random: a live worker goes on only from the very save that the query has committed.
+
+Until the start of a comparison is found, its worker holds events that no checkpoint has. The query goes on
+behind them all the same. So a shard notes that it has taken some, and if its worker is lost then, they are
+missed loudly, and not compared without.
 """
 
 from __future__ import annotations
@@ -23,6 +27,10 @@ from twinstream.errors import CheckpointError, Outdated
 from twinstream.ports import EMPTY, Checkpoint, Stored
 
 ANEW = "give --checkpoint a new location, where the comparison begins anew, or use the old file and number"
+UNBEGUN = (
+    "the job was started again, or lost a task, before it had found the start of the comparison; what it had "
+    "read until then is gone: give --checkpoint a new location"
+)
 
 
 class Variables(NamedTuple):
@@ -56,6 +64,8 @@ class Variables(NamedTuple):
             return
         if found[3] != shards:
             raise CheckpointError(f"the checkpoint is one of {found[3]} shards, not {shards}: {ANEW}")
+        if not found[2]:
+            raise CheckpointError(UNBEGUN)
         if checkpoint.decode(bytes(found[2]), ANEW)["spec_digest"] != digest:
             raise CheckpointError(f"the comparison file is not the one of the checkpoint: {ANEW}")
 
@@ -122,6 +132,12 @@ class StateStore:
         self._sequences.append(new.sequence)
         self.head = new.head
         self._state.head.update((new.sequence, self.token, new.head, self._shards))
+
+    def note_taken(self) -> None:
+        """Note that the worker has taken records, if none of it could be saved yet: see `UNBEGUN`."""
+        if self._sequence is None:
+            self.token = uuid4().hex
+            self._state.head.update((0, self.token, b"", self._shards))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:

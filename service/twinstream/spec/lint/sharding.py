@@ -30,8 +30,6 @@ def division(spec: Spec) -> Division:
 
 
 def _on_spark(spec: Spec) -> str:
-    if reason := next(_unknown_to_spark(spec), None):
-        return f"on Spark not: {reason}"
     reason = _undealable(spec)
     return f"on Spark in one shard: {reason}" if reason else "on Spark by key"
 
@@ -79,25 +77,12 @@ def refusal_by_key(spec: Spec, shards: int) -> str | None:
 
     An event whose key has changed is `missing` and `extra`, if its halves are in two shards.
     """
-    if reason := next(_unknown_to_spark(spec), None):
-        return f"comparison {spec.name!r} cannot run on Spark: {reason}"
     reason = None if shards == 1 else _undealable(spec)
     return reason and f"comparison {spec.name!r} cannot be divided by key: {reason}; or give --shards 1"
 
 
 def _undealable(spec: Spec) -> str | None:
     return _undealt_order(spec) or next((why for found, why in _undealt(spec) if found), None)
-
-
-def _unknown_to_spark(spec: Spec) -> Iterator[str]:
-    """What a comparison declares that no job can do, whatever its shards."""
-    later = "{} is not supported there yet"
-    if spec.overdue.clock == "input":
-        yield later.format("`overdue: {clock: input}`")
-    if spec.start.at == "input":
-        yield later.format("`start: input`")
-    if spec.keep == "hashes":
-        yield later.format("`keep: hashes`")
 
 
 def _undealt_order(spec: Spec) -> str | None:

@@ -1,0 +1,118 @@
+"""What a shard of a Spark job does where it cannot take a batch, or cannot save what it has taken."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import orjson
+import pytest
+
+from loadtest.memory import MemorySource
+from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.spark_tasks import MemoryLookout, Tasks
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError, SourceError
+from twinstream.spark.matcher import processor
+from twinstream.spark.matcher.job import start_found
+from twinstream.spec.decode.headers import input_header
+from twinstream.spec.load import loads
+
+LEFT, RIGHT = Side
+INPUT = VERSIONS + (
+    "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
+    "overdue: {clock: input}\n"
+)
+BARRIER = VERSIONS + (
+    "kinds: {day: {where: {t: day}}, row: {}}\norder: {barrier: day, inner: unordered}\nshow: [n]\n"
+    "evidence: {matched: 1, seconds: 0}\nstart: {at: barrier}\n"
+)
+
+
+@pytest.fixture
+def source() -> Iterator[MemorySource]:
+    yield MemorySource()
+    processor._alive.clear()
+
+
+def write(source: MemorySource, side: Side, partition: int, *offsets: int) -> None:
+    for offset in offsets:
+        record = orjson.dumps({"n": [partition, offset]})
+        source.append(side, 0, record, 0, [input_header("in", partition, offset)])
+
+
+def say(source: MemorySource, side: Side, batch: int, **consumed: int) -> None:
+    told = {int(partition[1:]): offset for partition, offset in consumed.items()}
+    written = {TOPICS[side]: source.ends()[side]}
+    source.say(control_record("12"[side], batch, {"in": told}, written, consumed_from={"in": {}}))
+
+
+def begun(source: MemorySource) -> Tasks:
+    """A job that has begun, while a version has come to an input of which the other has said nothing."""
+    for side in Side:
+        write(source, side, 0, 0, 1)
+        say(source, side, 0, p0=2)
+    found = start_found(loads(INPUT), MemoryLookout(source), pytest.fail)
+    tasks = Tasks.of(INPUT, source, "run", 2, found=found)
+    tasks.batch((1, 1))
+    write(source, LEFT, 0, 2)
+    write(source, LEFT, 1, 0)
+    say(source, LEFT, 1, p0=3, p1=1)
+    return tasks
+
+
+def test_a_batch_waits_for_a_control_record_and_fails_without_it_with_nothing_taken(
+    source: MemorySource,
+) -> None:
+    tasks = begun(source)
+    with patch.object(processor, "WAIT_SECONDS", 0.2), pytest.raises(SourceError) as failed:
+        tasks.batch((1, 0))
+    assert str(failed.value) == (
+        "the reference is not read on: it has an event that comes from in partition 1, of which the "
+        "candidate has not said where it begins"
+    )
+    write(source, RIGHT, 0, 2)
+    write(source, RIGHT, 1, 0)
+    say(source, RIGHT, 1, p0=3, p1=1)
+    for _ in range(3):
+        tasks.batch((1, 1))
+    status = tasks.status()
+    assert (status.verdict, status.matched, status.unmatched.reference) == ("EQUIVALENT", 1, 0), status.reason
+    assert status.accounts.reference.before_start == 1, "the candidate told where its batch ended alone"
+
+
+def test_a_control_record_that_comes_while_a_batch_waits_ends_the_wait(source: MemorySource) -> None:
+    tasks = begun(source)
+    timer = threading.Timer(0.3, lambda: say(source, RIGHT, 1, p0=3, p1=1))
+    timer.start()
+    tasks.batch((1, 0))
+    timer.join()
+    assert sum(bulletin.said.status.events.reference for bulletin in tasks.said.values()) == 2
+
+
+def test_what_was_read_before_the_start_was_found_is_not_lost_in_silence(source: MemorySource) -> None:
+    tasks = Tasks.of(BARRIER, source, "run", 1)
+    source.append(LEFT, 0, b'{"n": 1}')
+    tasks.batch((1, 0))
+    source.append(LEFT, 0, b'{"n": 2}')
+    tasks.batch((1, 0))
+    tasks.lose_processes()
+    source.append(RIGHT, 0, b'{"n": 1}')
+    with pytest.raises(CheckpointError, match="before it had found the start of the comparison; what it had"):
+        tasks.batch((0, 1))
+
+
+def test_a_start_that_is_found_before_a_process_ends_is_kept(source: MemorySource) -> None:
+    tasks = Tasks.of(BARRIER, source, "run", 1)
+    for side in Side:
+        for record in (b'{"n": 1}', b'{"t": "day"}', b'{"n": 2}'):
+            source.append(side, 0, record)
+    tasks.batch((1, 1))
+    tasks.lose_processes()
+    for side in Side:
+        source.append(side, 0, b'{"n": 3}')
+    for _ in range(2):
+        tasks.batch((1, 1))
+    status = tasks.status()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 3), status.reason
