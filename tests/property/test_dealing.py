@@ -19,8 +19,8 @@ from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
 from twinstream.offline.check import Check
 from twinstream.ports import Line
-from twinstream.spark.matcher.addresses import Addresses
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.addresses import Addresses
 from twinstream.spec.decode.headers import attempt_headers
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal_by_key

@@ -26,7 +26,7 @@ from tests.support.streams import Driver
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Side
 from twinstream.reporting.checks import results
-from twinstream.spark.matcher.addresses import Addresses
+from twinstream.spec.compile.addresses import Addresses
 from twinstream.spec.compile.checks import FactReader
 
 CHECKED = "checks: [{id: closed, closed_windows: {end: end}}, {id: up, ascending: v, per: [k, end]}]\n"

@@ -51,8 +51,8 @@ LanesBySide = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
 LanePath = tuple[Hashable, ...]
 """The keys and branches above the node of a lane."""
 KeyOf = Callable[[bytes], Any]
-_COLUMNS = ("serials", "depths", "partitions", "records", "others")
-_MARKS = ("marks", "paths", "names")
+COLUMNS = ("serials", "depths", "partitions", "records", "others")
+MARKED = ("marks", "paths", "names")
 
 
 class Pair:
@@ -250,8 +250,8 @@ class Bags:
         pairs = (self._pairs if whole else self._new_pairs).values()
         marks = (self._marks if whole else self._new_marks).items()
         told = {
-            **_columns(_COLUMNS, map(_row, pairs)),
-            **_columns(_MARKS, [(serial, *row) for serial, row in marks]),
+            **_columns(COLUMNS, map(_row, pairs)),
+            **_columns(MARKED, [(serial, *row) for serial, row in marks]),
         }
         gone, self._gone, self._saved = self._gone, [], self._serial
         self._new_pairs, self._new_marks = {}, {}
@@ -259,10 +259,10 @@ class Bags:
 
     def restore(self, state: Mapping[str, Any], form_of: KeyOf) -> None:
         """Take over a whole `state`; `form_of` reads the form of a record."""
-        for serial, depth, partition, *records in sorted(_rows(_COLUMNS, state)):
+        for serial, depth, partition, *records in sorted(_rows(COLUMNS, state)):
             events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
             self._add(Pair(serial, events, depth))
-        for serial, path, name in sorted(_rows(_MARKS, state)):
+        for serial, path, name in sorted(_rows(MARKED, state)):
             self._put_mark(serial, _as_key(path), name)
         self._serial = self._saved = max([0, *state["serials"], *state["marks"]])
         self._new_pairs, self._new_marks = {}, {}
@@ -276,9 +276,9 @@ def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for serial in state["gone"]:
             pairs.pop(serial, None)
             marks.pop(serial, None)
-        pairs.update((row[0], row) for row in _rows(_COLUMNS, state))
-        marks.update((row[0], row) for row in _rows(_MARKS, state))
-    return {**_columns(_COLUMNS, pairs.values()), **_columns(_MARKS, marks.values()), "gone": []}
+        pairs.update((row[0], row) for row in _rows(COLUMNS, state))
+        marks.update((row[0], row) for row in _rows(MARKED, state))
+    return {**_columns(COLUMNS, pairs.values()), **_columns(MARKED, marks.values()), "gone": []}
 
 
 def path_of(route: Any, depth: int) -> LanePath:

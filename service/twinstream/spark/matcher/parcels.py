@@ -20,9 +20,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Gap, Item, Passed
-from twinstream.spark.matcher.addresses import Addresses
 from twinstream.spark.matcher.rehearsal import runs_again, shared_trail, survivable
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.addresses import Addresses
 from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.decode.headers import Headers

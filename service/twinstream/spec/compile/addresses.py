@@ -32,6 +32,14 @@ class Addresses:
         if self._shards == 1:
             return [0] * len(records)
         forms, _ = self._codec.forms(records, side)
+        return self._of(forms)
+
+    def of_stored(self, record: bytes) -> int:
+        """The number of the shard of an event, by its record as a checkpoint holds it."""
+        (number,) = self._of([self._codec.form_again(record)])
+        return number
+
+    def _of(self, forms: Sequence[Form]) -> list[int]:
         keys, known = self._keys(forms), self._known
         if new := set(keys).difference(known):
             if len(known) + len(new) > KNOWN_KEYS:

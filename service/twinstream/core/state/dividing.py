@@ -1,0 +1,411 @@
+"""Divides the state of a comparison over shards by key, and joins the states of such shards.
+
+An event that waits, an open scope, and a leftover whose other half may come go to the shard of their key.
+What only adds up stays with the first shard: accounts, pairs, the differences that nothing changes any more.
+What each shard has to know, each gets: holes, clocks, positions of keys. So the shards together say what the
+whole said, and each goes on as the whole would for its keys.
+
+Joining is the inverse. Counts are summed. Each shard has read all partitions, so of what all of them know the
+latest is taken. The events that wait are put in the order of their offsets; between partitions that order is
+by Kafka's time, as there is no other that is common to all shards.
+
+Differences are numbered by each comparison, from 0. So their numbers change, and whoever holds some is told.
+
+Rules of this file: states are whole snapshots (see `snapshot`) as plain data. Nothing is dropped in silence:
+a state with parts that belong to no key is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, chain, zip_longest
+from operator import add
+from typing import Any, NamedTuple
+
+from twinstream.core.accounting.differences import LEFTOVERS
+from twinstream.core.accounting.event_rows import rows_of
+from twinstream.core.accounting.match_timeline import united
+from twinstream.core.accounts import Account
+from twinstream.core.events import PartitionOffset, Side
+from twinstream.core.matching import bags
+from twinstream.errors import CheckpointError
+
+ShardOf = Callable[[bytes], int]
+"""The shard of an event, by its record as a state holds it."""
+Columns = Mapping[str, Sequence[Any]]
+State = dict[str, Any]
+WHOLE_ONLY = {
+    "checks": "`checks`",
+    "tables": "`emits`",
+    "copies": "barriers with copies",
+    "replays": "`duplicates: {policy: replays}`",
+    "repeats": "`known_differences` of duplicates",
+    "known_ceilings": "`known_differences`",
+    "progress": "control records",
+}
+"""The parts of a state that belong to no key, and what they come from."""
+
+
+class Part(NamedTuple):
+    """The state of one shard. `numbers` are those of the differences that it names, before and now."""
+
+    state: State
+    numbers: Mapping[int, int]
+
+
+# -- one into several --------------------------------------------------------------------------------------
+
+
+def divided(state: State, shard_of: ShardOf, shards: int) -> list[Part]:
+    """A whole state as those of so many shards; one shard has it as it is. Complexity: O(n) in its events.
+
+    Raises CheckpointError if a part of it belongs to no single shard.
+    """
+    if shards == 1:
+        return [Part(state, {number: number for number in _named(state)})]
+    _refuse_wholes(state)
+    held = [[shard_of(record) for record in columns["records"]] for columns in state["held"]]
+    homes = [_homes(columns, numbers) for columns, numbers in zip(state["held"], held, strict=True)]
+    leftovers = {name: [_dealt_by_record(one, shard_of, shards) for one in state[name]] for name in LEFTOVERS}
+    scopes = [(_shard_of_scope(scope, shard_of, homes), scope) for scope in state["scopes"]]
+    waiting = [_dealt(columns, numbers, shards) for columns, numbers in zip(state["held"], held, strict=True)]
+    rooms = _dealt_bags(state["bags"], shard_of, shards)
+    parts = [
+        {
+            **state,
+            "held": [dealt[number] for dealt in waiting],
+            **{name: [dealt[number] for dealt in sides] for name, sides in leftovers.items()},
+            "scopes": [scope for shard, scope in scopes if shard == number],
+            "chains": [
+                [row for row in state["chains"][side] if homes[side][row[0], row[1]] == number]
+                for side in Side
+            ],
+            "bags": rooms[number],
+        }
+        for number in range(shards)
+    ]
+    _share_counts(state, parts)
+    return _numbered(state, parts)
+
+
+def _refuse_wholes(state: State) -> None:
+    found = [what for name, what in WHOLE_ONLY.items() if state.get(name)]
+    if found:
+        raise CheckpointError(
+            f"the state has parts of no single key ({', '.join(found)}): move it to 1 shard"
+        )
+
+
+def _homes(columns: Columns, numbers: Sequence[int]) -> dict[PartitionOffset, int]:
+    """The shard of each event that waits, by its place."""
+    return dict(zip(zip(columns["partitions"], columns["offsets"], strict=True), numbers, strict=True))
+
+
+def _dealt(columns: Columns, numbers: Sequence[int], shards: int) -> list[dict[str, list[Any]]]:
+    """The rows of some columns for each shard; `numbers` are their shards."""
+    places: list[list[int]] = [[] for _ in range(shards)]
+    for place, number in enumerate(numbers):
+        places[number].append(place)
+    return [{name: [column[at] for at in own] for name, column in columns.items()} for own in places]
+
+
+def _dealt_by_record(columns: Columns, shard_of: ShardOf, shards: int) -> list[dict[str, list[Any]]]:
+    return _dealt(columns, list(map(shard_of, columns["records"])), shards)
+
+
+def _shard_of_scope(scope: State, shard_of: ShardOf, homes: Sequence[Mapping[PartitionOffset, int]]) -> int:
+    """The shard of an open scope, which has the events of one key."""
+    found = {homes[side][partition, offset] for side in Side for partition, offset in scope["places"][side]}
+    found.update(map(shard_of, scope["example"]["records"]))
+    if len(found) > 1:
+        raise CheckpointError(
+            "an open difference touches several keys: move it to 1 shard, or when it closes"
+        )
+    return found.pop()
+
+
+def _dealt_bags(state: State, shard_of: ShardOf, shards: int) -> list[State]:
+    """Remembered pairs by their key. A mark names a lane by its digest, so each shard has all of them."""
+    if not state:
+        return [{} for _ in range(shards)]
+    pairs = _dealt_by_record({name: state[name] for name in bags.COLUMNS}, shard_of, shards)
+    return [{**state, **part} for part in pairs]
+
+
+def _share_counts(state: State, parts: Sequence[State]) -> None:
+    """Count in each shard what it has; the first one has all other counts."""
+    first, *others = parts
+    first["accounts"] = [dict(account) for account in state["accounts"]]
+    for part in others:
+        counts = [len(columns["records"]) for columns in part["held"]]
+        part["accounts"] = [Account(consumed=count).state() for count in counts]
+        for account, count in zip(first["accounts"], counts, strict=True):
+            account["consumed"] -= count
+        part.update(matched=0, matched_by_kind={}, stretches=united([]).state(), given_up=[0, 0])
+        part["first_unverifiable"] = [[], []]
+        part["moments"] = [state["moments"][0], None, state["moments"][2]]
+
+
+def _numbered(state: State, parts: Sequence[State]) -> list[Part]:
+    """The states, with the differences that each names numbered from 0, and counted there.
+
+    The first one names also what nobody else does.
+    """
+    first, *others = parts
+    owned = [set(_numbers_of_leftovers(part)) for part in others]
+    named = [set(_named(state)).difference(*owned), *owned]
+    found = []
+    for part, own in zip(parts, named, strict=True):
+        numbers = {old: new for new, old in enumerate(sorted(own))}
+        doubts = part["doubts"]
+        unvouched = [[at, numbers[old]] for at, old in doubts["not_vouched_for"] if old in numbers]
+        part["doubts"] = {**doubts, "not_vouched_for": unvouched}
+        _renumber(part, numbers.__getitem__)
+        if part is not first:
+            part["moments"][1] = min((at for at, _ in unvouched), default=None)
+            part["closed_by_kind"] = part["found_by_kind"] = dict(_kinds(part))
+        found.append(Part(part, numbers))
+    for name in ("closed_by_kind", "found_by_kind"):
+        first[name] = dict(Counter(state[name]) - sum((Counter(part[name]) for part in others), Counter()))
+    return found
+
+
+def _numbers_of_leftovers(state: State) -> Iterable[int]:
+    """The numbers of the leftovers of a state; one that is not booked has none."""
+    each = (number for name in LEFTOVERS for columns in state[name] for number in columns["numbers"])
+    return (number for number in each if number >= 0)
+
+
+def _named(state: State) -> Iterable[int]:
+    """All numbers of differences in a state."""
+    return chain(_numbers_of_leftovers(state), (number for _, number in state["doubts"]["not_vouched_for"]))
+
+
+def _kinds(state: State) -> Counter[str]:
+    """The kinds of the booked leftovers of a state."""
+    rows = (
+        row for name in LEFTOVERS for columns in state[name] for row in rows_of(columns, ("kinds", "numbers"))
+    )
+    return Counter(kind for kind, number in rows if number >= 0)
+
+
+def _renumber(state: State, new: Callable[[int], int]) -> None:
+    """Give the booked leftovers of a state new numbers."""
+    for name in LEFTOVERS:
+        state[name] = [
+            {**columns, "numbers": [number if number < 0 else new(number) for number in columns["numbers"]]}
+            for columns in state[name]
+        ]
+
+
+# -- several into one --------------------------------------------------------------------------------------
+
+
+def joined(states: Sequence[State]) -> tuple[State, list[int]]:
+    """The states of shards by key as one whole state; and what is added to the numbers of each.
+
+    Complexity: O(n log n) in their events. Raises CheckpointError as `divided`.
+    """
+    if len(states) == 1:
+        return states[0], [0]
+    for state in states:
+        _refuse_wholes(state)
+    found = [sum(state["found_by_kind"].values()) for state in states]
+    before = list(accumulate(found, initial=0))[: len(states)]
+    timed = [
+        _on_one_clock(state, _vouched(states), added) for state, added in zip(states, before, strict=True)
+    ]
+    whole = {**timed[0], **_knowledge(timed), **_sums(timed)}
+    for name in LEFTOVERS:
+        whole[name] = [_chained([state[name][side] for state in timed]) for side in Side]
+    whole["held"] = [_in_order(_chained([state["held"][side] for state in timed])) for side in Side]
+    whole["scopes"] = [scope for state in timed for scope in state["scopes"]]
+    whole["chains"] = [sorted(row for state in timed for row in state["chains"][side]) for side in Side]
+    whole["bags"] = _joined_bags([state["bags"] for state in timed])
+    return whole, before
+
+
+def _vouched(states: Sequence[State]) -> int:
+    moments: list[int] = [state["doubts"]["vouched_at"] for state in states]
+    return max(moments)
+
+
+def _on_one_clock(state: State, vouched_at: int, added: int) -> State:
+    """A state with moments that compare with those of others, and numbers behind theirs.
+
+    Each shard counts the events fed to it. What matters of a moment is whether it is vouched for.
+    """
+    doubts = state["doubts"]
+
+    def at(moment: int | None) -> int | None:
+        own = doubts["vouched_at"]
+        return moment if moment is None or moment <= own else vouched_at + moment - own
+
+    unvouched = [[at(moment), number + added] for moment, number in doubts["not_vouched_for"]]
+    timed = {
+        **state,
+        "moments": list(map(at, state["moments"])),
+        "doubts": {**doubts, "vouched_at": vouched_at, "not_vouched_for": unvouched},
+        "scopes": [{**scope, "moment": at(scope["moment"])} for scope in state["scopes"]],
+    }
+    for name in LEFTOVERS:
+        timed[name] = [{**columns, "moments": list(map(at, columns["moments"]))} for columns in timed[name]]
+    _renumber(timed, partial(add, added))
+    return timed
+
+
+def _sums(states: Sequence[State]) -> State:
+    """What adds up."""
+    accounts: list[dict[str, int]] = []
+    for side in Side:
+        counts = sum((Counter(state["accounts"][side]) for state in states), Counter[str]())
+        accounts.append(Account(**counts).state())
+    counters = ("matched_by_kind", "closed_by_kind", "found_by_kind")
+    return {
+        "accounts": accounts,
+        "matched": sum(state["matched"] for state in states),
+        **{name: dict(sum((Counter(s[name]) for s in states), Counter[str]())) for name in counters},
+        "stretches": united(state["stretches"] for state in states).state(),
+        "given_up": [sum(state["given_up"][side] for state in states) for side in Side],
+    }
+
+
+def _knowledge(states: Sequence[State]) -> State:
+    """What each of them knows of the whole: the latest of it, and all doubts."""
+    doubts = [state["doubts"] for state in states]
+    moments = [state["moments"] for state in states]
+    return {
+        "first_unverifiable": [
+            _least([state["first_unverifiable"][side] for state in states]) for side in Side
+        ],
+        "newest_matched_ms": [
+            _latest([state["newest_matched_ms"][side] for state in states]) for side in Side
+        ],
+        "recent": _in_turns([state["recent"] for state in states]),
+        "ended": [any(state["ended"][side] for state in states) for side in Side],
+        "moments": [
+            _latest([one[0] for one in moments]),
+            *(_earliest([m[i] for m in moments]) for i in (1, 2)),
+        ],
+        "overflowing": any(state["overflowing"] for state in states),
+        "halted": any(state["halted"] for state in states),
+        "homes": [
+            _in_turns([state["homes"][side] for state in states], key=lambda row: row[0]) for side in Side
+        ],
+        "holes": _in_turns([state["holes"] for state in states], key=tuple),
+        "unclear": max(state["unclear"] for state in states),
+        "doubts": {
+            "vouched_at": doubts[0]["vouched_at"],
+            "not_vouched_for": [row for one in doubts for row in one["not_vouched_for"]],
+            "beginning": next((one["beginning"] for one in doubts if one["beginning"]), None),
+            "unchecked": [
+                any(one["unchecked"][0] for one in doubts),
+                *(_least([one["unchecked"][1 + side] for one in doubts]) for side in Side),
+            ],
+        },
+        "clock": {
+            "ticks": [sorted({tick for s in states for tick in s["clock"]["ticks"][side]}) for side in Side],
+            "newest_ms": [_latest([state["clock"]["newest_ms"][side] for state in states]) for side in Side],
+        },
+        "passing": _event_times([state["passing"] for state in states]),
+    }
+
+
+def _event_times(states: Sequence[State]) -> State:
+    """The event times of all: of each partition the largest that counts, and the furthest frontiers."""
+    if not states[0]:
+        return {}
+    times = [state["times"] for state in states]
+    sides = []
+    for side in Side:
+        rows: dict[int, list[list[Any]]] = {}
+        for row in chain.from_iterable(one["partitions"][side] for one in times):
+            rows.setdefault(row[0], []).append(row)
+        sides.append([_furthest(same) for _, same in sorted(rows.items())])
+    return {
+        "times": {
+            "partitions": sides,
+            "reached_ms": [_latest([one["reached_ms"][side] for one in times]) for side in Side],
+        }
+    }
+
+
+def _furthest(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """The row of a partition that has come furthest: of the sure ones, if any is."""
+    known = [row for row in rows if row[1] is not None]
+    best = max(known, key=lambda row: (row[3], row[1]), default=rows[0])
+    return [*best[:4], _latest([row[4] for row in rows])]
+
+
+def _in_order(columns: Columns) -> dict[str, list[Any]]:
+    """Events of several shards in an order in which they could have come.
+
+    Those of a partition are in the order of their offsets. Those of several are in the order of Kafka's time,
+    which counts as never going back within a partition.
+    """
+    partitions, offsets, times_ms = (columns[name] for name in ("partitions", "offsets", "timestamps_ms"))
+    order = sorted(range(len(offsets)), key=lambda place: (partitions[place], offsets[place]))
+    latest: dict[int, int] = {}
+    came: dict[int, int] = {}
+    for place in order:
+        partition = partitions[place]
+        came[place] = latest[partition] = max(latest.get(partition, times_ms[place]), times_ms[place])
+    order.sort(key=came.__getitem__)
+    return {name: [column[place] for place in order] for name, column in columns.items()}
+
+
+def _joined_bags(states: Sequence[State]) -> State:
+    """Remembered pairs and marks, with new serial numbers: the latest have the highest."""
+    if not states[0]:
+        return {}
+    pairs = sorted((row for state in states for row in rows_of(state, bags.COLUMNS)), key=lambda row: row[0])
+    marked = sorted((row for state in states for row in rows_of(state, bags.MARKED)), key=lambda row: row[0])
+    marks = list({_hashable(row[1:]): row for row in marked}.values())
+    rows = [(number, *row[1:]) for number, row in enumerate(chain(marks, pairs), 1)]
+    return {
+        **_columns(bags.COLUMNS, rows[len(marks) :]),
+        **_columns(bags.MARKED, rows[: len(marks)]),
+        "gone": [],
+    }
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
+def _chained(parts: Sequence[Columns]) -> dict[str, list[Any]]:
+    return {name: list(chain.from_iterable(part[name] for part in parts)) for name in parts[0]}
+
+
+def _in_turns(lists: Sequence[Sequence[Any]], key: Callable[[Any], Any] = lambda one: one) -> list[Any]:
+    """The members of all lists, the first of each first; those with one key once."""
+    found: dict[Any, Any] = {}
+    for one in chain.from_iterable(zip_longest(*lists, fillvalue=_NONE)):
+        if one is not _NONE:
+            found.setdefault(key(one), one)
+    return list(found.values())
+
+
+_NONE = object()
+
+
+def _least(pairs: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
+    """By partition the smallest of some offsets."""
+    found: dict[int, int] = {}
+    for partition, offset in chain.from_iterable(pairs):
+        found[partition] = min(offset, found.get(partition, offset))
+    return [list(item) for item in found.items()]
+
+
+def _latest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _earliest(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
