@@ -138,6 +138,10 @@ def _stretch(first: int, end: int) -> str:
 # -- changed -----------------------------------------------------------------------------------------------
 
 
+WITHIN = "nothing changed beyond its tolerance"
+"""What differs in an event that moved to where another one of its identity was expected."""
+
+
 def _changed(finding: Finding, visible: Visible) -> str:
     """Where two events differ, and what they are about."""
     if not sees(finding):
@@ -154,7 +158,7 @@ def _changed(finding: Finding, visible: Visible) -> str:
     if hidden:
         values = "hidden values" if len(hidden) > 1 else "hidden value"
         parts.append(f"{_joined([_field(change) for change in hidden])} changed ({values})")
-    text = _joined(parts)
+    text = _joined(parts) if parts else WITHIN
     return f"{text[0].upper()}{text[1:]}{of}."
 
 

@@ -363,3 +363,16 @@ def test_groups_see_the_compared_members_and_the_text_of_those_that_may_be_shown
     members = driver.explainer(Mask(["carrier"])).outline(found).members
     texts = {name: members.text(name, value) for name, value in members.values.items()}
     assert texts == {"carrier": "DL", "name": None}
+
+
+def test_an_event_that_faces_another_one_of_its_identity_within_tolerance_is_told() -> None:
+    more = "kinds: {day: {where: {day: 1}}, ride: {}}\nidentity: [k]\nequality: {tolerance: {v: {abs: 1}}}"
+    driver = Driver(spec("{by_key: [k], inner: {barrier: day, inner: unordered}}", more))
+    day = record({"k": 0, "day": 1})
+    one, two, three, four = (record({"k": 0, "day": 0, "v": value}) for value in (2, 1, 0, 3))
+    driver.feed(LEFT, [one, day, two])
+    driver.feed(RIGHT, [three, day, four])
+    driver.end()
+    driver.comparison.review()
+    texts = [report["text"] for report in driver.reports()]
+    assert any(text.startswith("Nothing changed beyond its tolerance in k 0.") for text in texts), texts
