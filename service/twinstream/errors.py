@@ -13,6 +13,7 @@
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
         │   └── Replaced   other stores are in effect
+        ├── MovedAway      a Spark job goes on with the state
         ├── Divided        the state is that of another number of shards
         ├── Unready        the state cannot be taken over yet
         ├── Outdated       the store holds another state than the one that a delta builds on
@@ -119,6 +120,16 @@ class Divided(StoreError):  # noqa: N818 - how the state is
             f"with --shards {found}, or begin the comparison anew with {wanted} (`twinstream reset`)"
         )
         self.found, self.head = found, head
+
+
+class MovedAway(StoreError):  # noqa: N818 - where the state is
+    """A Spark job goes on with the state: it was moved to the `place` of its checkpoint."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"a Spark job goes on with it, since it was moved to {place}: `twinstream move --to service` "
+            "brings it back, once the job has ended"
+        )
 
 
 class Unready(StoreError):  # noqa: N818 - it passes

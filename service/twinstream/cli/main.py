@@ -24,6 +24,7 @@ COMMANDS = {
     "explain": "Explain one divergence: its events, the proof, a picture.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Check a comparison file, and show how it will be compared.",
+    "move": "Move a comparison to a Spark job, or back to the service.",
     "replay": "Show which divergences a changed comparison file would hide.",
     "report": "Write the receipt of a verdict, for a change ticket.",
     "reset": "Reset a comparison: start it again, and record why.",

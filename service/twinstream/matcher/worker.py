@@ -11,6 +11,7 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import of_this_version
-from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
+from twinstream.errors import CheckpointError, Divided, MovedAway, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
 from twinstream.grouping.found import TimesFound
@@ -191,6 +192,11 @@ class Worker:
             self._shard_resets.follow(self._run, self._writer)
         except (CheckpointError, Replaced):
             raise
+        except MovedAway as state:
+            self._owns = False
+            with suppress(StoreError):
+                self._store.release()  # For the move that brings it back.
+            return self._wait_for(str(state))
         except Divided as state:
             return self._wait_for_number(state)
         except SourceError as error:
@@ -443,6 +449,8 @@ class Worker:
             return None
         self._writer.adopt(stored.sequence)
         head = checkpoint.decode(stored.head)
+        if "moved" in head:
+            raise MovedAway(head["moved"]["place"])
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)
             return head

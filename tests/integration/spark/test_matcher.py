@@ -153,7 +153,9 @@ class Job(Protocol):
     def exception(self) -> object: ...
 
 
-def come_to(topics: ResultsTopics, text: str, reference: int, query: Job) -> ComparisonStatus:
+def come_to(
+    topics: ResultsTopics, text: str, reference: int, query: Job, seconds: float = 150
+) -> ComparisonStatus:
     """The status once so many events of the reference are settled, and all that differs is final."""
     file = ComparisonFile(loads(text), text)
 
@@ -170,7 +172,7 @@ def come_to(topics: ResultsTopics, text: str, reference: int, query: Job) -> Com
         return final and settled_all and not status.difference_awaits
 
     try:
-        eventually(settled, seconds=150, what="the shards settle all events", every_seconds=0.3)
+        eventually(settled, seconds=seconds, what="the shards settle all events", every_seconds=0.3)
     finally:
         print(*(status.model_dump_json(include=SAID) for status in seen))
     return seen[0]

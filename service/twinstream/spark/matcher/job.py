@@ -34,6 +34,7 @@ from twinstream.explain.masking import fresh_secret
 from twinstream.intake.control import unreliable
 from twinstream.ports import Positions
 from twinstream.spark.matcher.kafka_options import options_of
+from twinstream.spark.matcher.location import CONF, Location, Moved, moved_here
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
@@ -46,13 +47,6 @@ from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
-CONF = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
-"""Settings of the session that the query needs."""
 NAME = "twinstream"
 _ONLY_OWNER = "600"
 END_SECONDS = 5.0
@@ -123,10 +117,11 @@ def start(
     `wait` is called with the reason, again and again, while there is no safe start at the input; what it
     raises ends the wait. Raises SettingsError, CheckpointError and SourceError.
     """
+    moved = moved_here(job.spec, job.shards, Location(spark, checkpoint))
     job = _begun(spark, job, str(checkpoint), wait)
     for key, value in CONF.items():
         spark.conf.set(key, value)
-    rows = results_of(spark, job, pace.records)
+    rows = results_of(spark, job, pace.records, moved)
     writer = rows.writeStream.format("kafka").options(**_connection(job))
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     writer = writer.queryName(f"twinstream {job.spec.name}")
@@ -199,11 +194,16 @@ class _File:
         self._files.rename(draft, self._path)
 
 
-def results_of(spark: SparkSession, job: Job, most: int) -> DataFrame:
+def results_of(spark: SparkSession, job: Job, most: int, moved: Moved | None = None) -> DataFrame:
     """The records for the results topics, as a stream of batches of at most so many records."""
-    dealt = _records(spark, job, most).mapInArrow(_dealing(job), SCHEMA)
+    starts = _starts(job) if moved is None else moved.positions
+    dealt = _records(spark, job, most, starts).mapInArrow(_dealing(job), SCHEMA)
     return dealt.groupBy("shard").transformWithStateInPandas(
-        ShardProcessor(job), OUTPUT, "Update", "ProcessingTime"
+        ShardProcessor(job),
+        OUTPUT,
+        "Update",
+        "ProcessingTime",
+        initialState=None if moved is None else moved.shards.groupBy("shard"),
     )
 
 
@@ -212,11 +212,11 @@ def _connection(job: Job) -> dict[str, str]:
     return {**job.java, "kafka.bootstrap.servers": job.brokers}
 
 
-def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
+def _records(spark: SparkSession, job: Job, most: int, starts: Positions) -> DataFrame:
     reader = spark.readStream.format("kafka").options(**_connection(job))
     options = {
         "subscribe": ",".join(job.names.values()),
-        "startingOffsets": _starts(job),
+        "startingOffsets": _offsets(job, starts),
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
         "maxOffsetsPerTrigger": str(most),
@@ -232,16 +232,23 @@ def _records(spark: SparkSession, job: Job, most: int) -> DataFrame:
     return rows.withColumn("side", side).selectExpr("side", *columns)
 
 
-def _starts(job: Job) -> str:
+def _starts(job: Job) -> Positions:
     """Where the query begins, as the comparison file says. Raises SettingsError."""
     try:
-        positions: Positions = (
-            positions_of(job.spec, job.topics) if job.found is None else job.found.opened.positions
-        )
+        return positions_of(job.spec, job.topics) if job.found is None else job.found.opened.positions
     except Unsafe as reason:
         raise SettingsError(str(reason)) from None
+
+
+def _offsets(job: Job, starts: Positions) -> str:
+    """The starting offsets for Spark, of all partitions; one added meanwhile begins with its first record."""
     return json.dumps(
-        {job.names[side]: {str(p): offset for p, offset in positions[side].items()} for side in Side}
+        {
+            job.names[side]: {
+                str(p): starts[side].get(p, first) for p, first in job.topics[side].first.items()
+            }
+            for side in Side
+        }
     )
 
 

@@ -29,6 +29,7 @@ from twinstream.errors import SourceError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Item, Topic
+from twinstream.spark.matcher.location import read
 from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.rehearsal import Step, runs_again, shared_trail, survivable
@@ -110,6 +111,12 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state of a shard."""
         self._handle, self._variables = handle, Variables.of(handle)
+
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+        """Begin a shard with what was moved to the checkpoint location."""
+        (content,) = initialState["content"]
+        self._variables.begin(read(bytes(content)), self._job.shards)
+        self._set_timer(timerValues)
 
     def handleInputRows(
         self,

@@ -31,6 +31,8 @@ UNBEGUN = (
     "the job was started again, or lost a task, before it had found the start of the comparison; what it had "
     "read until then is gone: give --checkpoint a new location"
 )
+OTHER_FILE = f"the comparison file is not the one of the checkpoint: {ANEW}"
+OTHER_NUMBER = f"the checkpoint is one of {{}} shards, not {{}}: {ANEW}"
 
 
 class Variables(NamedTuple):
@@ -54,6 +56,14 @@ class Variables(NamedTuple):
         found = self.head.get()
         return None if found is None else found[1]
 
+    def begin(self, stored: Stored, shards: int) -> None:
+        """Begin with what was moved here."""
+        for place, body in enumerate(stored.bodies, 1 + (stored.sequence or 0) - len(stored.bodies)):
+            self.bodies.updateValue((place,), (body,))
+        for name, report in stored.divergences.items():
+            self.reports.updateValue((name,), (report,))
+        self.head.update((stored.sequence, uuid4().hex, stored.head, shards))
+
     def check(self, digest: str, shards: int) -> None:
         """Raise CheckpointError if the state is of another comparison file, or of another number of shards.
 
@@ -63,11 +73,11 @@ class Variables(NamedTuple):
         if found is None:
             return
         if found[3] != shards:
-            raise CheckpointError(f"the checkpoint is one of {found[3]} shards, not {shards}: {ANEW}")
+            raise CheckpointError(OTHER_NUMBER.format(found[3], shards))
         if not found[2]:
             raise CheckpointError(UNBEGUN)
         if checkpoint.decode(bytes(found[2]), ANEW)["spec_digest"] != digest:
-            raise CheckpointError(f"the comparison file is not the one of the checkpoint: {ANEW}")
+            raise CheckpointError(OTHER_FILE)
 
 
 class StateStore:

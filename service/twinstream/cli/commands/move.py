@@ -1,0 +1,112 @@
+"""`twinstream move`: move a comparison between the service and a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
+
+import click
+
+from twinstream.cli.shared.output import Unreachable
+from twinstream.core.arrivals.sharding import WHOLE
+from twinstream.errors import CheckpointError, Fenced, SettingsError, SourceError, StoreError
+from twinstream.settings import Settings
+from twinstream.settings import load as load_settings
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import load
+
+if TYPE_CHECKING:
+    from twinstream.processes.moving import Claims
+
+NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
+
+
+@click.command()
+@click.argument("spec", type=click.Path())
+@click.option("--to", required=True, type=click.Choice(["spark", "service"]), help="Who is to go on with it.")
+@click.option("--checkpoint", required=True, help="The checkpoint location of the job.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 4096),
+    default=8,
+    show_default=True,
+    help="How many shards the job has; only for --to spark.",
+)
+@click.option("--results", help="The results topic of the job; needed for --to service.")
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]; only for --to service.")
+@click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
+@click.option("--config", type=click.Path(), help="Settings file (YAML) of the service.")
+def move(
+    spec: str,
+    to: Literal["spark", "service"],
+    checkpoint: str,
+    shards: int,
+    results: str | None,
+    brokers: str | None,
+    redis: str | None,
+    config: str | None,
+) -> int:
+    """Move a comparison from the service to a Spark job, or back.
+
+    \b
+      twinstream move orders.yaml --to spark --checkpoint s3a://state/orders --shards 32 \\
+          --redis redis://localhost
+      twinstream move orders.yaml --to service --checkpoint s3a://state/orders \\
+          --results orders.results --brokers kafka:9092 --redis redis://localhost
+
+    What waits goes along, with open differences, counts, reports and positions: verdict and divergences end
+    as those of a comparison that stayed. Stop the service first, or the job. A move that was interrupted is
+    ended by the same command; until then the old owner goes on, or nobody.
+
+    Exit codes: 0 moved · 2 usage, bad comparison file, or it cannot be moved · 4 Kafka or Redis cannot be
+    reached.
+    """
+    settings = load_settings({"brokers": brokers, "redis": redis}, config)
+    if to == "service" and results is None:
+        raise click.UsageError("--to service needs --results, where the job claims the comparison")
+    try:
+        click.echo(moved(load(spec), to, checkpoint, shards, results, settings))
+    except (CheckpointError, Fenced) as error:
+        raise SettingsError(str(error)) from None
+    except (SourceError, StoreError) as error:
+        raise Unreachable(str(error)) from None
+    return 0
+
+
+def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None, settings: Settings) -> str:
+    """Move a comparison; returns what is to be done next."""
+    try:
+        from twinstream.spark.matcher.location import reached
+    except ModuleNotFoundError as missing:
+        raise SettingsError(NO_SPARK) from missing
+    from twinstream.adapters.redis.shelf import RedisShelf
+    from twinstream.processes.moving import to_service, to_spark
+    from twinstream.processes.shards import ShardStore
+
+    store = ShardStore(RedisShelf(settings.redis, spec.name, uuid4().hex), WHOLE)
+    try:
+        if results is None or to == "spark":
+            return to_spark(spec, store, reached(spec.name, checkpoint), shards)
+        with _claim(spec, results, settings) as claim:
+            return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
+    finally:
+        store.close()
+
+
+@contextmanager
+def _claim(spec: Spec, results: str, settings: Settings) -> Iterator[Claims]:
+    from twinstream.spark.matcher.claim import Claim, make_topics
+
+    brokers, kafka = settings.brokers, settings.kafka
+    make_topics(brokers, results, kafka)
+    claim = Claim(brokers, results, kafka, spec.name, uuid4().hex)
+    try:
+        yield claim
+    finally:
+        claim.close()
+
+
+def _tell(text: str) -> None:
+    click.echo(f"twinstream: {text}", err=True)

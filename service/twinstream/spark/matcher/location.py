@@ -1,0 +1,235 @@
+"""The checkpoint location of a job: whose its state is, what was moved there, what the query has committed.
+
+    LOCATION/twinstream-moves/owner     who goes on with the state (JSON); without it, the job
+    LOCATION/twinstream-moves/ID/SHARD  what was moved there, a file for each shard
+    LOCATION/…                          Spark's own: offsets, commits, state
+
+Files are written as Spark writes its own (`CheckpointFileManager`): a file is there whole, or not at all, on
+every file system on which Spark keeps checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from pydantic import ValidationError
+from pyspark.sql import DataFrame, SparkSession
+
+from twinstream.checkpoints import format as checkpoint
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError
+from twinstream.ports import Positions, Stored
+from twinstream.processes.moving import Mark
+from twinstream.spark.matcher.state import OTHER_FILE, OTHER_NUMBER
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import digest
+
+CONF = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""Settings of the session that the query needs."""
+OWN = "twinstream-moves"
+PIECE = 4_000_000
+"""Bytes that go to Spark's process in one call."""
+
+
+BACK = (
+    "the state at {} has moved to the service, which goes on with it: give --checkpoint a new location, and "
+    "`twinstream move --to spark` brings it there"
+)
+UNENDED = "a move to {} has not ended: make it again, or give --checkpoint a new location"
+
+
+class Location:
+    """A checkpoint location on any file system that Spark reaches."""
+
+    def __init__(self, spark: SparkSession, place: str | Path) -> None:
+        self._spark = spark
+        jvm: Any = spark.sparkContext._jvm
+        settings = spark.sparkContext._jsc.hadoopConfiguration()
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._read = jvm.org.apache.commons.io.IOUtils.toByteArray
+        root = self._path(str(place))
+        self.place: str = root.getFileSystem(settings).makeQualified(root).toString().rstrip("/")
+        self._files = jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager.create(
+            root, settings
+        )
+
+    def __str__(self) -> str:
+        return self.place
+
+    # -- whose it is ---------------------------------------------------------------------------------------
+
+    def mark(self) -> Mark | None:
+        """Who owns the state, if that was written. Raises CheckpointError."""
+        path = self._at("owner")
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return Mark.model_validate_json(bytes(self._read(stream)))
+        except ValidationError:
+            raise CheckpointError(f"{path.toString()} is not of this version of Twinstream") from None
+        finally:
+            stream.close()
+
+    def give(self, mark: Mark) -> None:
+        """Put an owner into effect, in one step."""
+        self._put("owner", mark.model_dump_json().encode())
+
+    def begun(self) -> bool:
+        """Whether a query has begun here."""
+        return bool(self._files.exists(self._path(f"{self.place}/offsets")))
+
+    def has_more(self) -> bool:
+        """Whether something was written here besides the state of a query."""
+        return bool(self._files.exists(self._path(f"{self.place}/{OWN}")))
+
+    def _at(self, name: str) -> Any:
+        return self._path(f"{self.place}/{OWN}/{name}")
+
+    def _put(self, name: str, data: bytes) -> None:
+        path = self._at(name)
+        self._files.mkdirs(path.getParent())
+        stream = self._files.createAtomic(path, True)
+        try:
+            for start in range(0, len(data), PIECE):
+                stream.write(bytearray(data[start : start + PIECE]))
+            stream.close()
+        except BaseException:
+            stream.cancel()
+            raise
+
+    # -- what was moved here -------------------------------------------------------------------------------
+
+    def hand_over(self, moved: str, shards: Sequence[Stored]) -> None:
+        """Write what the shards of the job begin with; nobody uses it before the job is the owner."""
+        for number, stored in enumerate(shards):
+            self._put(f"{moved}/{number}", written(stored))
+
+    def handed_over(self, mark: Mark) -> DataFrame:
+        """What was moved here: the number of each shard, and what it begins with."""
+        files = self._spark.read.format("binaryFile").load(f"{self.place}/{OWN}/{mark.moved}")
+        number = "CAST(regexp_extract(path, '([0-9]+)$', 1) AS BIGINT) AS shard"
+        return files.selectExpr(number, "content")
+
+    # -- what the query has committed ----------------------------------------------------------------------
+
+    def committed(self, mark: Mark | None) -> list[Stored]:
+        """What the shards have saved with the last batch that the query has committed.
+
+        Before the first one that is what was moved here. Raises CheckpointError.
+        """
+        if not self._has_committed():
+            if mark is None or mark.moved is None:
+                raise CheckpointError(f"no job has compared anything with {self.place} yet")
+            rows = self.handed_over(mark).orderBy("shard").collect()
+            return [read(bytes(content)) for _, content in rows]
+        found = self._saved()
+        shards = next(iter(found.values()))[0] if found else 0
+        if set(found) != set(range(shards)):
+            raise CheckpointError(
+                f"{len(found)} of {shards} shards have saved something at {self.place}: start the job until "
+                "its next batch has ended, and stop it again"
+            )
+        return [found[number][1] for number in range(shards)]
+
+    def _saved(self) -> dict[int, tuple[int, Stored]]:
+        """What each shard has saved, by its number, and of how many shards it is one."""
+        bodies: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
+        reports: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+        for name, found in (("bodies", bodies), ("reports", reports)):
+            for row in self._state(name):
+                found[row.key[0]][row.user_map_key[0]] = bytes(row.user_map_value[0])
+        saved = {}
+        for row in self._state("head"):
+            number, head = row.key[0], row.value
+            if not head.head:
+                continue  # Its start was not found yet.
+            in_order = [body for _, body in sorted(bodies[number].items())]
+            saved[number] = head.shards, Stored(head.sequence, bytes(head.head), in_order, reports[number])
+        return saved
+
+    def _has_committed(self) -> bool:
+        path = self._path(f"{self.place}/commits")
+        return bool(self._files.exists(path)) and any(
+            status.getPath().getName().isdigit() for status in self._files.list(path)
+        )
+
+    def _state(self, variable: str) -> list[Any]:
+        reader = self._spark.read.format("statestore").option("stateVarName", variable)
+        return reader.load(self.place).collect()
+
+
+def reached(name: str, place: str) -> Location:
+    """A location, by the session of this process or a new one on this host, for the move of a comparison."""
+    builder = SparkSession.builder.appName(f"twinstream move {name}")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    for key, value in CONF.items():
+        session.conf.set(key, value)
+    return Location(session, place)
+
+
+class Owned(Protocol):
+    """A location that has an owner."""
+
+    def mark(self) -> Mark | None: ...  # noqa: D102
+
+    def has_more(self) -> bool: ...  # noqa: D102
+
+
+class Moved(NamedTuple):
+    """What was moved to a location: where the query begins, and what each `shard` begins with."""
+
+    positions: Positions
+    shards: DataFrame
+
+
+def moved_here(spec: Spec, shards: int, location: Location) -> Moved | None:
+    """What was moved to the location of a job. Raises CheckpointError if the job is not its owner."""
+    mark = owned(spec, shards, location)
+    if mark is None:
+        return None
+    return Moved(dict(zip(Side, mark.positions, strict=True)), location.handed_over(mark))
+
+
+def owned(spec: Spec, shards: int, location: Owned) -> Mark | None:
+    """The mark of what was moved to a location. Raises CheckpointError if a job may not go on there."""
+    mark = location.mark()
+    if mark is None and location.has_more():
+        raise CheckpointError(UNENDED.format(location))
+    if mark is None:
+        return None
+    if mark.owner != "job":
+        raise CheckpointError(BACK.format(location))
+    if mark.digest != digest(spec):
+        raise CheckpointError(OTHER_FILE)
+    if mark.moved is None:
+        return None
+    if mark.shards != shards:
+        raise CheckpointError(OTHER_NUMBER.format(mark.shards, shards))
+    return mark
+
+
+def written(stored: Stored) -> bytes:
+    """What a shard begins with, as a file holds it."""
+    plain: Mapping[str, Any] = {
+        "sequence": stored.sequence,
+        "head": stored.head,
+        "bodies": list(stored.bodies),
+        "reports": [[name, report] for name, report in stored.divergences.items()],
+    }
+    return checkpoint.encode(dict(plain))
+
+
+def read(data: bytes) -> Stored:
+    """What was `written`. Raises CheckpointError."""
+    plain = checkpoint.decode(data)
+    return Stored(plain["sequence"], plain["head"], plain["bodies"], dict(plain["reports"]))

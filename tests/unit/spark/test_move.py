@@ -1,0 +1,375 @@
+"""A move between the service and a job: at each moment at most one owner, and made again it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from loadtest.memory import MemoryStorage, MemoryStore
+from tests.support.workers import SPEC, Bench
+from twinstream.checkpoints import format as checkpoint
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError, Divided, Fenced, SettingsError, StoreError
+from twinstream.ports import Checkpoint, Stored
+from twinstream.processes import moving as move
+from twinstream.processes.moving import Mark
+from twinstream.spark.matcher.location import owned
+from twinstream.spec.load import loads
+
+OTHER = SPEC.replace("show: [k, n]", "show: [k]")
+SHARDS = 3
+
+
+class Crash(BaseException):
+    """The process ends."""
+
+
+class MemoryLocation:
+    """A checkpoint location as values; `saved` is what a job has committed."""
+
+    def __init__(self, place: str = "memory:/here") -> None:
+        self.place = place
+        self.owner: Mark | None = None
+        self.moved: dict[str, list[Stored]] = {}
+        self.saved: list[Stored] | None = None
+
+    def __str__(self) -> str:
+        return self.place
+
+    def mark(self) -> Mark | None:
+        return self.owner
+
+    def give(self, mark: Mark) -> None:
+        self.owner = mark
+
+    def begun(self) -> bool:
+        return self.saved is not None
+
+    def has_more(self) -> bool:
+        return self.owner is not None or bool(self.moved)
+
+    def hand_over(self, moved: str, shards: Sequence[Stored]) -> None:
+        self.moved[moved] = list(shards)
+
+    def committed(self, mark: Mark | None) -> list[Stored]:
+        if self.saved is not None:
+            return self.saved
+        if mark is None or mark.moved is None:
+            raise CheckpointError("nothing yet")
+        return self.moved[mark.moved]
+
+
+class Claim:
+    """A claim of which others may be later."""
+
+    def __init__(self, *, later: bool = False) -> None:
+        self.later = later
+
+    def make(self, say: Callable[[str], object]) -> None:
+        """Nobody else writes."""
+
+    def check(self) -> None:
+        if self.later:
+            raise Fenced("another job has claimed it")
+
+
+class Crashing:
+    """Ends the process before or after the call of one of these methods, counted over all of them."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def over(self, port: Any, *names: str) -> Any:
+        for name in names:
+            setattr(port, name, self._guarded(getattr(port, name)))
+        return port
+
+    def _guarded(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*arguments: Any) -> Any:
+            self._count()
+            result = call(*arguments)
+            self._count()
+            return result
+
+        return guarded
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Crash
+
+
+class World:
+    """A comparison that a service has begun: events of two keys wait, and one of the third has changed."""
+
+    def __init__(self) -> None:
+        self.bench = Bench()
+        self.spec = loads(SPEC)
+        self.location = MemoryLocation()
+        self.bench.write_both(*((f"k{n % 3}", n) for n in range(30)))
+        self.bench.write(Side.RIGHT, ("k1", 99))
+        self.bench.write(Side.LEFT, ("k1", 98), ("k0", 100), ("k2", 101))
+        self.bench.run()
+        assert self.bench.at_work is not None
+        self.bench.at_work.stop()
+
+    @property
+    def storage(self) -> MemoryStorage:
+        return self.bench.storage
+
+    def store(self) -> MemoryStore:
+        return MemoryStore(self.storage, "mover")
+
+    def to_spark(self, crash: int = 0, shards: int = SHARDS) -> str:
+        crashing, location = Crashing(crash), self.location
+        store = crashing.over(self.store(), "save")
+        here = crashing.over(_view(location), "hand_over", "give")
+        return move.to_spark(self.spec, store, here, shards)
+
+    def to_service(self, crash: int = 0, claim: Claim | None = None) -> str:
+        crashing, location = Crashing(crash), self.location
+        store = crashing.over(self.store(), "save")
+        here = crashing.over(_view(location), "give", "committed")
+        return move.to_service(self.spec, store, here, claim or Claim(), print)
+
+    def crash(self) -> None:
+        """The process is gone, and its lease with it."""
+        self.storage.lease = None
+
+    def service_starts(self) -> bool:
+        """Whether a service goes on with the state that it has."""
+        worker = self.bench.worker()
+        started = worker.start()
+        if started:
+            worker.stop()
+        return started and self.storage.stored.sequence is not None
+
+    def job_starts(self) -> bool:
+        """Whether a job goes on with the state at the location."""
+        try:
+            mark = owned(self.spec, SHARDS, self.location)
+        except CheckpointError:
+            return False
+        return self.location.begun() or mark is not None
+
+
+def _view(location: MemoryLocation) -> Any:
+    """The same location, with methods that may be replaced."""
+
+    class View:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(location, name)
+
+    return View()
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(move, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(move, "AGAIN_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_crash_on_the_way_to_spark_leaves_one_owner_or_none_until_it_is_made_again(step: int) -> None:
+    world = World()
+    with pytest.raises(Crash):
+        world.to_spark(step)
+    world.crash()
+    starts = world.service_starts(), world.job_starts()
+    assert starts == ((True, False) if step <= 3 else (False, False) if step <= 5 else (False, True))
+    world.to_spark()
+    assert (world.service_starts(), world.job_starts()) == (False, True)
+    assert len(world.location.committed(world.location.owner)) == SHARDS
+
+
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_crash_on_the_way_back_leaves_one_owner_or_none_until_it_is_made_again(step: int) -> None:
+    world = World()
+    before = world.storage.stored
+    world.to_spark()
+    with pytest.raises(Crash):
+        world.to_service(step)
+    world.crash()
+    starts = world.service_starts(), world.job_starts()
+    assert starts == ((False, True) if step == 1 else (False, False) if step <= 5 else (True, False))
+    world.to_service()
+    assert (world.service_starts(), world.job_starts()) == (True, False)
+    assert world.storage.stored.divergences == before.divergences
+
+
+def test_a_job_that_began_by_itself_is_known_to_redis_before_it_loses_its_state() -> None:
+    world = World()
+    saved = world.storage.stored
+    world.location.saved = [saved._replace(bodies=saved.bodies)]
+    world.storage.stored = Bench().storage.stored
+    for step in (1, 2, 3, 4, 5):
+        with pytest.raises(Crash):
+            world.to_service(step)
+        world.crash()
+        if step > 1:
+            assert not world.service_starts()
+    world.to_service()
+    assert (world.service_starts(), world.job_starts()) == (True, False)
+    worker = world.bench.started()
+    assert world.bench.run(worker).divergences.total == 1
+
+
+def test_a_move_that_was_made_may_be_made_again() -> None:
+    world = World()
+    assert world.to_spark() == world.to_spark()
+    world.to_service()
+    assert "back from memory:/here already" in world.to_service()
+    with pytest.raises(SettingsError, match="has the state of a query already"):
+        world.to_spark()
+    world.location = MemoryLocation("memory:/there")
+    world.to_spark()
+    assert (world.service_starts(), world.job_starts()) == (False, True)
+
+
+def test_a_move_is_refused_while_its_service_runs() -> None:
+    world = World()
+    world.bench.started()
+    with pytest.raises(SettingsError, match="a service runs that owns comparison 'test': stop it first"):
+        world.to_spark()
+
+
+def test_a_job_that_claims_the_comparison_meanwhile_keeps_its_state() -> None:
+    world = World()
+    world.to_spark()
+    with pytest.raises(Fenced):
+        world.to_service(claim=Claim(later=True))
+    assert (world.service_starts(), world.job_starts()) == (False, True)
+
+
+def test_each_fault_has_a_sentence() -> None:
+    world = World()
+    with pytest.raises(SettingsError, match="no job has begun at memory:/here: correct --checkpoint"):
+        world.to_service()
+    world.location.saved = [world.storage.stored]
+    with pytest.raises(SettingsError, match="Redis has a state of comparison 'test' that no job has taken"):
+        world.to_service()
+    with pytest.raises(SettingsError, match="has the state of a query already: give --checkpoint a new"):
+        world.to_spark()
+    world.location = MemoryLocation("memory:/there")
+    world.to_spark()
+    with pytest.raises(SettingsError, match="is at memory:/there already, in 3 shards"):
+        world.to_spark(shards=4)
+    away, world.location = world.location, MemoryLocation()
+    world.location.saved = [world.storage.stored]
+    with pytest.raises(SettingsError, match="was moved to memory:/there, not memory:/here"):
+        world.to_service()
+    world.location, world.spec = away, loads(OTHER)
+    with pytest.raises(SettingsError, match="has the state of another comparison file"):
+        world.to_service()
+    with pytest.raises(SettingsError, match="the comparison file is not the one of the state in Redis"):
+        world.to_spark()
+    empty = World()
+    empty.storage.stored = Bench().storage.stored
+    with pytest.raises(SettingsError, match="Redis has no state of comparison 'test': correct --redis"):
+        empty.to_spark()
+    undivided = loads(SPEC.replace("{per_key: [k]}", "total"))
+    with pytest.raises(SettingsError, match="cannot be divided by key"):
+        move.to_spark(undivided, empty.store(), empty.location, SHARDS)
+
+
+RULE = "known_differences: [{id: X-1, when: {divergences: [missing]}, owner: me, expires: 2099-01-01"
+
+
+@pytest.mark.parametrize(
+    ("more", "shards", "named"),
+    [
+        (
+            f"{RULE}, ceiling: {{count: 1}}}}]",
+            SHARDS,
+            "with one shard only.* `known_differences`",
+        ),
+        (
+            "checks: [{id: one, once: [k], horizon: 1h}]",
+            SHARDS,
+            "with one shard only.* `checks`",
+        ),
+        ("keep: hashes", 1, "cannot be moved, because of `keep: hashes`"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused_by_name(more: str, shards: int, named: str) -> None:
+    world = World()
+    with pytest.raises(SettingsError, match=named):
+        move.to_spark(loads(f"{SPEC}{more}\n"), world.store(), world.location, shards)
+
+
+def test_the_state_of_several_matchers_is_not_moved() -> None:
+    class OfFour(MemoryStore):
+        def acquire(self) -> bool:
+            raise Divided(4, 1, b"")
+
+    world = World()
+    with pytest.raises(SettingsError, match="over 4 matchers, and only the state of one can be moved"):
+        move.to_spark(world.spec, OfFour(world.storage, "mover"), world.location, SHARDS)
+
+
+def test_a_service_says_where_its_comparison_is_and_goes_on_when_it_is_back() -> None:
+    world = World()
+    world.to_spark()
+    worker = world.bench.worker()
+    assert not worker.start()
+    assert world.bench.status().waiting_for == (
+        "a Spark job goes on with it, since it was moved to memory:/here: `twinstream move --to service` "
+        "brings it back, once the job has ended"
+    )
+    world.to_service()
+    assert worker.start()
+    assert world.bench.run(worker).divergences.total == 1
+
+
+def test_a_service_that_waits_takes_turns_with_the_move_that_brings_its_comparison_back() -> None:
+    world = World()
+    world.to_spark()
+    worker = world.bench.worker()
+
+    class Long(Claim):
+        def make(self, say: Callable[[str], object]) -> None:
+            super().make(say)
+            world.crash()  # The lease of the move has ended.
+            assert not worker.start()
+
+    world.to_service(claim=Long())
+    assert worker.start()
+    worker.stop()
+
+
+def test_a_comparison_that_was_reset_meanwhile_is_left_alone() -> None:
+    world = World()
+    world.to_spark()
+
+    class Reset(Claim):
+        def check(self) -> None:
+            world.storage.stored = world.storage.stored._replace(sequence=100)
+
+    with pytest.raises(SettingsError, match="has begun anew in Redis meanwhile: nothing was moved"):
+        world.to_service(claim=Reset())
+
+
+def test_a_lease_that_is_lost_meanwhile_ends_the_move() -> None:
+    world = World()
+
+    class Late(MemoryStore):
+        def save(self, new: Checkpoint) -> None:
+            self._storage.owner = self._storage.lease = "a service"
+            super().save(new)
+
+    with pytest.raises(StoreError):
+        move.to_spark(world.spec, Late(world.storage, "mover"), world.location, SHARDS)
+    world.crash()
+    assert (world.service_starts(), world.job_starts()) == (True, False)
+
+
+def test_a_job_is_refused_with_another_file_or_number() -> None:
+    world = World()
+    world.to_spark()
+    with pytest.raises(CheckpointError, match="the checkpoint is one of 3 shards, not 4"):
+        owned(world.spec, 4, world.location)
+    with pytest.raises(CheckpointError, match="the comparison file is not the one of the checkpoint"):
+        owned(loads(OTHER), SHARDS, world.location)
+    assert checkpoint.decode(world.storage.stored.head)["moved"]["place"] == "memory:/here"
