@@ -15,6 +15,7 @@
         │   └── Replaced   other stores are in effect
         ├── MovedAway      a Spark job goes on with the state
         ├── Divided        the state is that of another number of shards
+        ├── NoResults      a results topic of a Spark job is not there
         ├── Unready        the state cannot be taken over yet
         ├── Outdated       the store holds another state than the one that a delta builds on
         └── CheckpointError  the stored state is newer, damaged, or of another spec
@@ -130,6 +131,10 @@ class MovedAway(StoreError):  # noqa: N818 - where the state is
             f"a Spark job goes on with it, since it was moved to {place}: `twinstream move --to service` "
             "brings it back, once the job has ended"
         )
+
+
+class NoResults(StoreError):  # noqa: N818 - what Kafka says, and no failure of it
+    """A results topic is not there."""
 
 
 class Unready(StoreError):  # noqa: N818 - it passes

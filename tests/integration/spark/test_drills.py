@@ -34,6 +34,7 @@ from tests.support.spark import SOCKETS
 from tests.support.spark_faults import NewerProcessor
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.results import DIVERGENCES, ResultsTopics
+from twinstream.errors import StoreError
 from twinstream.spark.matcher.claim import make_topics
 from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus
@@ -134,22 +135,25 @@ def test_results_topics_that_are_deleted_are_made_and_told_everything_again(both
     both.write(range(1_000), faults)
     brokers = both.pipelines.kafka.brokers
     make_topics(brokers, both.results, {})
-    with both.job() as query:
-        with both.results_so_far() as topics:
-            come_to(topics, both.text, 1_000, query)
-        gone = [both.results, both.results + DIVERGENCES]
-        admin = AdminClient({"bootstrap.servers": brokers})  # kept until it is done
+    gone = [both.results, both.results + DIVERGENCES]
+    admin = AdminClient({"bootstrap.servers": brokers})
+    with both.results_so_far() as topics, both.job() as query:
+        come_to(topics, both.text, 1_000, query)
         for deleted in admin.delete_topics(gone).values():
             deleted.result()
         both.write(range(1_000, 2_000), faults)
-        eventually(lambda: exist(brokers, gone), seconds=400, what="the job makes its topics again")
-        with both.results_so_far() as topics:
-            status = come_to(topics, both.text, 2_000, query)
-            is_that_of_check(topics, status, both)
+        eventually(lambda: are_readable(topics), seconds=400, what="the job makes its topics again")
+        status = come_to(topics, both.text, 2_000, query)
+        is_that_of_check(topics, status, both)
 
 
-def exist(brokers: str, names: list[str]) -> bool:
-    return {*names} <= AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics.keys()
+def are_readable(topics: ResultsTopics) -> bool:
+    """Whether the topics are there, and have something."""
+    try:
+        topics.read()
+    except StoreError:
+        return False
+    return bool(topics.statuses)
 
 
 def test_kafka_that_is_away_for_a_while_loses_nothing(pipelines: Pipelines, own_kafka: Kafka) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ from twinstream.processes.standby import Bulletin
 from twinstream.spark.matcher.__main__ import Driver
 from twinstream.spark.matcher.claim import Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of
+from twinstream.spark.matcher.processor import Job
 from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
@@ -52,8 +54,11 @@ MORE = "show: [k, n, v]\nidentity: [k, n]\nevidence: {matched: 1, seconds: 0}"
 class Running:
     """A job that runs as in its driver."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver, self._failure = driver, list[Exception]()
+    def __init__(self, session: SparkSession, job: Job, checkpoint: Path) -> None:
+        pace = Pace(seconds=0.2, records=1_000)
+        self._session, self._name = session, f"twinstream {job.spec.name}"
+        self._driver = Driver(lambda: session, job, checkpoint, pace, print)
+        self._failure = list[Exception]()
         self._thread = Thread(target=self._run)
         self._thread.start()
 
@@ -74,11 +79,12 @@ class Running:
         self._thread.join(300)
         return str(self.exception())
 
-    def stop(self, session: SparkSession) -> None:
+    def stop(self) -> None:
         while self._thread.is_alive():
-            for query in session.streams.active:
-                query.stop()
-            self._thread.join(1)
+            for query in self._session.streams.active:
+                if query.name == self._name:
+                    query.stop()
+            self._thread.join(0.2)
 
 
 @dataclass
@@ -103,12 +109,11 @@ class Compared:
         """A job on one checkpoint, as after a start of its driver."""
         spark = self.pipelines.spark
         job = job_of(loads(self.text), self.pipelines.kafka.brokers, self.results, shards, self.kafka)
-        checkpoint, pace = self.pipelines.folder / "checkpoint", Pace(seconds=0.2, records=1_000)
-        running = Running(Driver(lambda: spark, job, checkpoint, pace, print))
+        running = Running(spark, job, self.pipelines.folder / "checkpoint")
         try:
             yield running
         finally:
-            running.stop(spark)
+            running.stop()
 
     def write(self, numbers: range, faults: random.Random) -> None:
         """Events for both sides, each in partitions of its own, with a few faults of the candidate."""
@@ -147,14 +152,14 @@ def told(topics: ResultsTopics, file: ComparisonFile, shards: int = SHARDS) -> C
     return said[0].status if shards == 1 else merged(expectation(file, shards), said, datetime.now(UTC))
 
 
-class Job(Protocol):
+class Runs(Protocol):
     """A query, or what runs one."""
 
     def exception(self) -> object: ...
 
 
 def come_to(
-    topics: ResultsTopics, text: str, reference: int, query: Job, seconds: float = 150
+    topics: ResultsTopics, text: str, reference: int, query: Runs, seconds: float = 150
 ) -> ComparisonStatus:
     """The status once so many events of the reference are settled, and all that differs is final."""
     file = ComparisonFile(loads(text), text)

@@ -22,7 +22,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message,
 
 from twinstream.adapters.kafka.client import Properties, config_of, reason_of
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.errors import StoreError
+from twinstream.errors import NoResults, StoreError
 from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
 
 CLOCKS_APART_SECONDS = 5.0
@@ -84,7 +84,7 @@ class ResultsTopics:
             except KafkaException as error:
                 raise StoreError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
             if found.error is not None:
-                raise StoreError(
+                raise NoResults(
                     f"kafka at {self._brokers} has no topic {name}: start the Spark job, which makes it, or "
                     "correct --results"
                 )

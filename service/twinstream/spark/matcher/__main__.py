@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.credentials import read_secret
-from twinstream.errors import QueryFailed, SourceError, StoreError, TwinstreamError
+from twinstream.errors import NoResults, QueryFailed, SourceError, StoreError, TwinstreamError
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
@@ -35,7 +35,7 @@ _AWAY = re.compile(
 """What a failed query says where Kafka does not answer."""
 ATTEMPTS = 4
 """How often a task is tried before the query fails: as on a cluster."""
-TRIES = 3
+TRIES = 5
 """How often a query is started that completes no batch."""
 
 
@@ -115,8 +115,10 @@ class Driver:
             query = self._begun()
             try:
                 while not query.awaitTermination(LOOK_SECONDS):
-                    self.look()
+                    self._look()
                 return
+            except NoResults:
+                self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
             except StreamingQueryException as error:
                 own, reason = own_reason(str(error)), reason_of(str(error))
                 failures = failures + 1 if query.lastProgress is None else 1
@@ -126,14 +128,12 @@ class Driver:
             finally:
                 query.stop()
 
-    def look(self) -> None:
-        """Raise Fenced if another job has a later claim."""
+    def _look(self) -> None:
         if self._claim is not None:
             self._claim.check()
 
     def _begun(self) -> StreamingQuery:
         """The query, by a job that has a claim in results topics that are there."""
-        self.look()
         job = self._job
         if make_topics(job.brokers, job.results, job.kafka) or self._claim is None:
             # In new topics the offsets begin anew, by which those who show a job tell its statuses apart.
@@ -141,6 +141,8 @@ class Driver:
             self.close()
             self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
             self._claim.make(self._say)
+        with suppress(NoResults):
+            self._look()
         return start(self._session(), job, self._checkpoint, self._pace, self._wait)
 
     def _wait(self, reason: str) -> None:
@@ -148,7 +150,8 @@ class Driver:
         if reason not in self._waits_for:
             self._waits_for.add(reason)
             self._say(reason)
-        self.look()
+        with suppress(NoResults):
+            self._look()
 
     def close(self) -> None:
         """Close the connections of the claim."""

@@ -19,7 +19,7 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, reason_of
 from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
-from twinstream.errors import Fenced, SourceError, StoreError
+from twinstream.errors import Fenced, NoResults, SourceError, StoreError
 
 SILENT_SECONDS = 10.0
 """After so long without a status another job counts as ended."""
@@ -86,9 +86,11 @@ class Claim:
         self._offset = message.offset() or 0
 
     def check(self) -> None:
-        """Raise Fenced if another job has a later claim; Kafka may be away."""
+        """Raise Fenced if another job has a later claim, NoResults without the topics; Kafka may be away."""
         try:
             self._topics.read()
+        except NoResults:
+            raise
         except StoreError:
             return
         offset, run = self._topics.claims.get(self._name, (0, self._run))
