@@ -139,21 +139,22 @@ def test_results_topics_that_are_deleted_are_made_and_told_everything_again(both
     admin = AdminClient({"bootstrap.servers": brokers})
     with both.results_so_far() as topics, both.job() as query:
         come_to(topics, both.text, 1_000, query)
+        before = claim_of(topics)
         for deleted in admin.delete_topics(gone).values():
             deleted.result()
         both.write(range(1_000, 2_000), faults)
-        eventually(lambda: are_readable(topics), seconds=400, what="the job makes its topics again")
+        eventually(lambda: are_others(topics, before), seconds=300, what="the job makes its topics again")
         status = come_to(topics, both.text, 2_000, query)
         is_that_of_check(topics, status, both)
 
 
-def are_readable(topics: ResultsTopics) -> bool:
-    """Whether the topics are there, and have something."""
+def are_others(topics: ResultsTopics, before: tuple[int, str]) -> bool:
+    """Whether the topics are there, with another claim than before."""
     try:
         topics.read()
     except StoreError:
         return False
-    return bool(topics.statuses)
+    return topics.claims.get("sink", before)[1] != before[1]
 
 
 def test_kafka_that_is_away_for_a_while_loses_nothing(pipelines: Pipelines, own_kafka: Kafka) -> None:

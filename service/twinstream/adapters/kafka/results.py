@@ -14,13 +14,23 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
+from concurrent.futures import Future
+from math import inf
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
 
-from twinstream.adapters.kafka.client import Properties, config_of, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, config_of, reason_of
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import NoResults, StoreError
 from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
@@ -31,6 +41,8 @@ DIVERGENCES = ".divergences"
 JOB = "job"
 """In the place of a shard: the claim of a job."""
 READ_AT_ONCE, LOOK_SECONDS = 10_000, 3.0
+QUIET_SECONDS = 5.0
+"""When nothing has come for so long, the topics may be gone, or others: a job tells something each second."""
 UNHEARD = (
     "no Spark job is heard that compares this: start it with the same comparison file, --results and "
     "--shards, or wait until its next batch"
@@ -61,7 +73,8 @@ class ResultsTopics:
         more = {"group.id": "twinstream.results", "enable.auto.commit": False}
         more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
         self._consumer = Consumer({**config_of(brokers, properties), **more})
-        self._lock, self._known = Lock(), False
+        self._admin = admin_client(brokers, properties, LinkFaults())
+        self._lock, self._ids, self._heard_at = Lock(), dict[str, str](), -inf
         self.claims: dict[str, tuple[int, str]] = {}
         self.statuses: dict[tuple[str, int], _Told] = {}
         self.reports: dict[tuple[str, int], dict[str, tuple[str, bytes]]] = {}
@@ -69,33 +82,42 @@ class ResultsTopics:
     def read(self) -> None:
         """Read what has come. Raises StoreError if Kafka does not answer, or lacks a topic."""
         with self._lock:
-            if not self._known:
+            if time.monotonic() - self._heard_at > QUIET_SECONDS:
                 self._look()
             while messages := self._consumer.consume(READ_AT_ONCE, 0):
+                self._heard_at = time.monotonic()
                 for message in messages:
                     self._take(message)
 
     def _look(self) -> None:
-        """Find the topics, before the consumer is assigned to them."""
+        """Read both topics from their beginning, if they are others than before.
+
+        A consumer that is assigned to a topic does not notice that it was deleted.
+        """
         names = (self._results, self._results + DIVERGENCES)
-        for name in names:
-            try:
-                found = self._consumer.list_topics(name, LOOK_SECONDS).topics[name]
-            except KafkaException as error:
+        described = self._admin.describe_topics(TopicCollection([*names]), request_timeout=LOOK_SECONDS)
+        ids = {name: self._id(name, future) for name, future in described.items()}
+        if ids != self._ids:
+            self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
+            self.claims, self.statuses, self.reports = {}, {}, {}
+            self._ids = ids
+        self._heard_at = time.monotonic()
+
+    def _id(self, name: str, described: Future[Any]) -> str:
+        try:
+            return str(described.result().topic_id)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise StoreError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
-            if found.error is not None:
-                raise NoResults(
-                    f"kafka at {self._brokers} has no topic {name}: start the Spark job, which makes it, or "
-                    "correct --results"
-                )
-        self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
-        self.claims, self.statuses, self.reports = {}, {}, {}
-        self._known = True
+            raise NoResults(
+                f"kafka at {self._brokers} has no topic {name}: start the Spark job, which makes it, or "
+                "correct --results"
+            ) from None
 
     def _take(self, message: Message) -> None:
         error, key, value = message.error(), message.key(), message.value()
         if error is not None:
-            self._known = False  # They may be made again, with other records from the beginning on.
+            self._heard_at = -inf
             raise StoreError(f"kafka at {self._brokers} does not answer: {error.str()}")
         if key is None or value is None:
             return
