@@ -206,6 +206,27 @@ def test_an_event_that_moved_takes_one_place_of_a_ceiling_also_where_its_first_h
 
 @paces
 @firsts
+@restarts
+@pytest.mark.parametrize("moved_key", ["a", "b"])
+def test_an_event_that_moved_leaves_the_place_of_its_first_half_to_one_that_is_missing(
+    moved_key: str, size: int, first: Side, restarts: bool
+) -> None:
+    def part(key: str) -> list[dict[str, Any]]:
+        return [ride(0, key, v=int(key != moved_key)), *(ride(number, key, v=9) for number in range(1, 21))]
+
+    one, other = part("a"), part("b")
+    candidate = [*one[1:], *other[1:], ride(0, moved_key)]
+    declared = "owner: us, expires: 2100-01-01, ceiling: {count: 1}"
+    rules = (
+        f"known_differences: [{{id: M, when: {{divergences: [missing]}}, {declared}}},"
+        f" {{id: R, when: {{divergences: [reordered], where: {{v: 0}}}}, {declared}}}]\n"
+    )
+    driver = run("{per_key: [k]}", rules, one + other, candidate, size=size, first=first, restarts=restarts)
+    assert told(driver) == ("EQUIVALENT", [], [2, 1])
+
+
+@paces
+@firsts
 @pytest.mark.parametrize("kind", ["missing", "extra"])
 def test_a_rule_for_one_half_of_what_moved_does_not_explain_the_other(
     kind: str, size: int, first: Side

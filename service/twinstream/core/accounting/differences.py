@@ -146,8 +146,10 @@ class Differences:
             self._count_explained(finding, 1)
             if one_sided and self._hangs_on_its_name(finding):
                 self.explained.note(finding.side, self.keys_of(finding), half)
-        elif (one_sided and self._may_be_known(finding)) or self.known.over_share(
-            finding, self.ledger.matched
+        elif (
+            (one_sided and self._may_be_known(finding))
+            or self.known.over_share(finding, self.ledger.matched)
+            or self._awaits_room(finding)
         ):
             self.disputed.note(finding.side, self.keys_of(finding), half)
         else:
@@ -172,11 +174,16 @@ class Differences:
             self.ledger.accounts[side].explained += 0 if event is None else count
 
     def settle_disputed(self, done: Callable[[Half], bool] = lambda _: True) -> None:
-        """Book the disputed differences whose kind is final, and forget the leftovers explained for good."""
+        """Book the disputed differences whose kind is final, and forget the leftovers explained for good.
+
+        A difference also waits while one of these leftovers may make room for it under a ceiling.
+        """
         for side in Side:
-            for half in self.disputed.take(side, done):
-                self._book(half)
             self.explained.take(side, done)
+        for side in Side:
+            ready = self.disputed.take(side, lambda half: done(half) and not self._awaits_room(half.finding))
+            for half in ready:
+                self._book(half)
 
     def may_be_known(self) -> bool:
         """Whether a difference that is found now may be a known one.
@@ -193,6 +200,13 @@ class Differences:
     def _may_be_known(self, finding: Finding) -> bool:
         """Whether a known difference may cover a leftover that turns out to be reordered."""
         return self.known.may_cover(finding._replace(kind="reordered"), self.ledger.matched)
+
+    def _awaits_room(self, finding: Finding) -> bool:
+        """Whether a ceiling keeps rules from covering a difference, and may yet have room for it.
+
+        It has once a leftover that counts against it turns out to be another difference.
+        """
+        return len(self.explained) > 0 and self.known.names(finding)
 
     def _book(self, half: Half, needs: Needs | None = None) -> None:
         """Book a difference under its kind: as a known one, as part of an earlier one, or as new."""

@@ -112,6 +112,10 @@ class KnownDifferences:
         free, reachable = self._free(self._ceilings, matched), self._ceilings.reachable(choices)
         return any(self._by_id[rule].share is not None or free(rule) for rule in reachable)
 
+    def names(self, finding: Finding) -> bool:
+        """Whether a rule covers a finding, whatever the rule's ceiling."""
+        return bool(self._choices(finding))
+
     def over_share(self, finding: Finding, matched: int) -> bool:
         """Whether only a share of the pairs keeps rules from covering a finding; more pairs will come."""
         free = self._free(self._ceilings, matched)
