@@ -239,5 +239,9 @@ class OwnedShelf:
         self._shelf.secret = self._shelf.secret or fresh
         return self._shelf.secret
 
+    def set_mask_secret(self, secret: bytes) -> None:
+        """Replace it."""
+        self._shelf.secret = secret
+
     def close(self) -> None:
         """Nothing to close."""

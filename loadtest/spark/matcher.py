@@ -13,7 +13,8 @@ b. *job*, for each number of cores: the job of `twinstream.spark.matcher` under 
 Broker, Spark's JVM and Python share the cores of the machine, so two cores of a job are not twice one.
 Besides, each job tells the seconds to its first batch, and those of a batch in which nothing comes. Then the
 reference alone writes a tenth more, so that these events wait: the bytes of the saved state for each of them,
-and the seconds from a new start on this checkpoint to the end of its first batch.
+the seconds from a new start on this checkpoint to the end of its first batch, and those to move this state
+back to a service and there again, without Redis and the start of Spark.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from loadtest.measuring import apart, environment, write_report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from twinstream.spec.file.model import Spec
 
 ORDER = "per_key"
 BATCH = 500_000
@@ -78,6 +81,7 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
         _until(query, 0)
         again_seconds = time.perf_counter() - began
         query.stop()
+        back_seconds, there_seconds = moved(spark, spec, checkpoint, shards)
     steady = progress[1:]
     return {
         "rate": sum(one.numInputRows for one in steady) / sum(one.batchDuration / 1000 for one in steady),
@@ -87,7 +91,24 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
         "idle_seconds": median(idle or [0]) / 1000,
         "state_bytes": state_bytes,
         "again_seconds": again_seconds,
+        "back_seconds": back_seconds,
+        "there_seconds": there_seconds,
     }
+
+
+def moved(spark: SparkSession, spec: Spec, checkpoint: Path, shards: int) -> tuple[float, float]:
+    """The seconds to take what a job has saved as the state of a service, and to hand that to another job."""
+    from twinstream.checkpoints.moving import divided_checkpoint, joined_checkpoint
+    from twinstream.spark.matcher.location import Location
+    from twinstream.spec.codec.codec import Codec
+    from twinstream.spec.compile.addresses import Addresses
+
+    began = time.perf_counter()
+    whole = joined_checkpoint(Location(spark, checkpoint).committed(None))
+    back = time.perf_counter()
+    parts = divided_checkpoint(whole, Addresses(Codec(spec), shards).of_stored, shards)
+    Location(spark, checkpoint.with_name("moved")).hand_over("there", parts, b"secret")
+    return back - began, time.perf_counter() - back
 
 
 def write(brokers: str, topic: str, events: int) -> None:
@@ -157,7 +178,8 @@ def _summary(runs: list[dict[str, float]], services: list[float]) -> dict[str, A
 def print_table(report: dict[str, Any]) -> None:
     """The report on standard error."""
     table = Table(title=f"A Spark job, beside a service that takes {report['service']:,} events a second")
-    names = ("rate", "of_service", "start_seconds", "idle_seconds", "again_seconds", "state_bytes")
+    names = ["rate", "of_service", "start_seconds", "idle_seconds", "again_seconds", "state_bytes"]
+    names += ["back_seconds", "there_seconds"]
     for heading in ("cores", *names):
         table.add_column(heading, justify="right")
     for cores, job in report["jobs"].items():

@@ -379,7 +379,7 @@ class StatusRelay(Protocol):
 
 
 class Shelf(Protocol):
-    """The stores and relays of one comparison. `shards` to `replace` and `mask_secret` raise StoreError."""
+    """The stores and relays of one comparison. `shards` to `replace` and the secret raise StoreError."""
 
     def shards(self) -> int | None:
         """The number of shards of the state in effect; None if there is none."""
@@ -401,6 +401,9 @@ class Shelf(Protocol):
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """The secret that masks values of the comparison: `fresh`, if it has none yet."""
+
+    def set_mask_secret(self, secret: bytes) -> None:
+        """Replace that secret."""
 
     def close(self) -> None:
         """Close connections; those of its stores and relays stay."""

@@ -71,6 +71,13 @@ def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: 
     assert open_shelf("c").mask_secret(b"third") == b"first"
 
 
+def test_a_secret_that_is_set_takes_the_place_of_the_first_one(open_shelf: OpenShelf) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    one.mask_secret(b"first")
+    other.set_mask_secret(b"moved")
+    assert one.mask_secret(b"third") == b"moved"
+
+
 def test_whoever_asks_is_told_the_head_of_what_a_store_has_in_effect(open_shelf: OpenShelf) -> None:
     owner, other = (open_shelf(token).store(Shard(0, 2)) for token in "ab")
     assert other.head() == b""

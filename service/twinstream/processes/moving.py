@@ -60,6 +60,12 @@ class Mark(Frozen):
     positions: tuple[dict[int, int], dict[int, int]] = ({}, {})
 
 
+class Store(CheckpointStore, Protocol):
+    """A store that has the secret of the comparison as well: see `shards.ShardStore`."""
+
+    def set_mask_secret(self, secret: bytes) -> None: ...  # noqa: D102
+
+
 class Place(Protocol):
     """A checkpoint location: see `location.Location`."""
 
@@ -71,7 +77,9 @@ class Place(Protocol):
 
     def begun(self) -> bool: ...  # noqa: D102
 
-    def hand_over(self, moved: str, shards: Sequence[Stored]) -> None: ...  # noqa: D102
+    def mask_secret(self) -> bytes: ...  # noqa: D102
+
+    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None: ...  # noqa: D102
 
     def committed(self, mark: Mark | None) -> list[Stored]: ...  # noqa: D102
 
@@ -87,18 +95,21 @@ class Claims(Protocol):
 # -- to Spark ----------------------------------------------------------------------------------------------
 
 
-def to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int) -> str:
-    """Move a comparison from the service to a job. Raises SettingsError, StoreError."""
+def to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int, mask_secret: bytes) -> str:
+    """Move a comparison from the service to a job. Raises SettingsError, StoreError.
+
+    `mask_secret` is empty if a file of the operator has it: then the job needs that file.
+    """
     if reason := refusal_by_key(spec, shards) or _unmoved(spec, shards):
         raise SettingsError(reason)
     _own(spec, store)
     try:
-        return _to_spark(spec, store, place, shards)
+        return _to_spark(spec, store, place, shards, mask_secret)
     finally:
         store.release()
 
 
-def _to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int) -> str:
+def _to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int, mask_secret: bytes) -> str:
     stored = store.load()
     head = _head_of(spec, stored)
     if "moved" in head:
@@ -121,7 +132,7 @@ def _to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int) -> 
         positions=(dict(head["positions"][Side.LEFT]), dict(head["positions"][Side.RIGHT])),
     )
     assert mark.moved is not None, "it has a name"
-    place.hand_over(mark.moved, parts)
+    place.hand_over(mark.moved, parts, mask_secret)
     _leave(store, stored, head, place, mark)
     place.give(mark)
     return _said_to_spark(spec, place, shards)
@@ -161,9 +172,7 @@ def _leave(store: CheckpointStore, stored: Stored, head: dict[str, Any], place: 
 # -- to the service ----------------------------------------------------------------------------------------
 
 
-def to_service(
-    spec: Spec, store: CheckpointStore, place: Place, claim: Claims, say: Callable[[str], object]
-) -> str:
+def to_service(spec: Spec, store: Store, place: Place, claim: Claims, say: Callable[[str], object]) -> str:
     """Move a comparison from a job to the service. Raises SettingsError, StoreError, SourceError."""
     mark = place.mark()
     if mark is None and not place.begun():
@@ -179,7 +188,7 @@ def to_service(
 
 def _to_service(
     spec: Spec,
-    store: CheckpointStore,
+    store: Store,
     place: Place,
     mark: Mark | None,
     claim: Claims,
@@ -205,16 +214,16 @@ def _to_service(
     claim.make(say)
     place.give(job.model_copy(update={"owner": "service"}))
     try:
-        whole = _whole(spec, place, mark)
+        whole, secret = _whole(spec, place, mark), place.mask_secret()
         claim.check()
     except Exception:
         place.give(job)
         raise
-    _give(spec, store, stored, whole)
+    _give(spec, store, stored, whole, secret)
     return f"comparison {spec.name} is back from {place.place}: `twinstream serve` goes on with it"
 
 
-def _give(spec: Spec, store: CheckpointStore, left: Stored, whole: Stored) -> None:
+def _give(spec: Spec, store: Store, left: Stored, whole: Stored, mask_secret: bytes) -> None:
     """Give the state to the service, which may have looked meanwhile whether it is back.
 
     Raises SettingsError if Redis has something else by now than what was `left` there.
@@ -222,6 +231,8 @@ def _give(spec: Spec, store: CheckpointStore, left: Stored, whole: Stored) -> No
     _own(spec, store)
     if store.load().sequence != left.sequence:
         raise SettingsError(f"comparison {spec.name!r} has begun anew in Redis meanwhile: nothing was moved")
+    if mask_secret:
+        store.set_mask_secret(mask_secret)
     (body,) = whole.bodies
     sequence = (left.sequence or 0) + 1
     store.save(Checkpoint(sequence, None, whole.head, body, whole.divergences, anew=True))
@@ -244,10 +255,13 @@ def _whole(spec: Spec, place: Place, mark: Mark | None) -> Stored:
 def _unmoved(spec: Spec, shards: int) -> str | None:
     """Why the state of a comparison cannot be moved to so many shards, or from them; None if it can.
 
-    Some state is not in Redis or at the location alone, and some is counted over all keys and so of none.
+    Some state is counted over all keys, and so belongs to none; of hashed events the key is not known.
     """
-    with_more = {"`keep: hashes`": spec.keep == "hashes", "`start: input`": spec.start.at == "input"}
+    if shards == 1:
+        return None
     of_no_key = {
+        "`keep: hashes`": spec.keep == "hashes",
+        "`start: {at: input}`": spec.start.at == "input",
         "`known_differences`": spec.known_differences,
         "`checks`": spec.all_checks,
         "`emits`": spec.folding is not None,
@@ -255,10 +269,8 @@ def _unmoved(spec: Spec, shards: int) -> str | None:
         "`on_divergence: halt`": spec.on_divergence == "halt",
         "`overdue: {clock: input}`": spec.overdue.clock == "input",
     }
-    if found := ", ".join(name for name, holds in with_more.items() if holds):
-        return f"comparison {spec.name!r} cannot be moved, because of {found}"
     found = ", ".join(name for name, holds in of_no_key.items() if holds)
-    if not found or shards == 1:
+    if not found:
         return None
     return f"comparison {spec.name!r} can be moved with one shard only, because of {found}"
 

@@ -116,6 +116,10 @@ class ShardStore:
         """The key of the hashes of masked values, shared by all matchers of the comparison."""
         return self._shelf.mask_secret(fresh_secret())
 
+    def set_mask_secret(self, secret: bytes) -> None:
+        """Use another key of these hashes from now on: that of a state which was moved here."""
+        self._shelf.set_mask_secret(secret)
+
     def head_of(self, number: int) -> bytes:
         """The head of another shard's last save; empty if there is none."""
         return self._head(Shard(number, self._shard.of))

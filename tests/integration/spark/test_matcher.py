@@ -159,7 +159,12 @@ class Runs(Protocol):
 
 
 def come_to(
-    topics: ResultsTopics, text: str, reference: int, query: Runs, seconds: float = 150
+    topics: ResultsTopics,
+    text: str,
+    reference: int,
+    query: Runs,
+    seconds: float = 150,
+    shards: int = SHARDS,
 ) -> ComparisonStatus:
     """The status once so many events of the reference are settled, and all that differs is final."""
     file = ComparisonFile(loads(text), text)
@@ -168,7 +173,7 @@ def come_to(
 
     def settled() -> bool:
         assert query.exception() is None, query.exception()
-        if (status := told(topics, file)) is None:
+        if (status := told(topics, file, shards)) is None:
             return False
         seen[:] = [status]
         final = status.closed_divergences.total == status.divergences.total

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from tests.integration.spark.conftest import Pipelines, compared
-from tests.integration.spark.test_matcher import MORE, SHARDS, Compared, come_to
+from tests.integration.spark.test_matcher import SHARDS, Compared, come_to
 from tests.support.commands import COMMAND
 from tests.support.service import ServiceProcess
 from tests.support.spark import SOCKETS
@@ -36,8 +36,8 @@ PATIENCE = 300.0
 class Journey:
     """A comparison that moves; `seed` decides its faults."""
 
-    def __init__(self, both: Compared, redis_url: str) -> None:
-        self.both = both
+    def __init__(self, both: Compared, redis_url: str, shards: int = SHARDS) -> None:
+        self.both, self.shards = both, shards
         self.brokers = both.pipelines.kafka.brokers
         self.redis_url = redis_url
         self.seed = random.SystemRandom().randrange(1 << 30)
@@ -67,13 +67,13 @@ class Journey:
 
     def run_job(self, events: int) -> None:
         """Run the job until it has settled so many events."""
-        with self.both.results_so_far() as topics, self.both.job() as query:
-            come_to(topics, self.both.text, events, query, PATIENCE)
+        with self.both.results_so_far() as topics, self.both.job(self.shards) as query:
+            come_to(topics, self.both.text, events, query, PATIENCE, self.shards)
 
     def move(self, to: str) -> str:
         """Move it, in this process and on its session."""
         spec, results = loads(self.both.text), self.both.results
-        return moved(spec, to, self.checkpoint, SHARDS, results, self.settings)
+        return moved(spec, to, self.checkpoint, self.shards, results, self.settings)
 
     def kill_move(self, *options: str) -> None:
         """Kill a move at a moment of chance, by then it has taken the lease."""
@@ -95,7 +95,7 @@ class Journey:
         location = Location(self.both.pipelines.spark, self.checkpoint)
         spec, found = loads(self.both.text), set()
         with suppress(CheckpointError):
-            if owned(spec, SHARDS, location) is not None or location.begun():
+            if owned(spec, self.shards, location) is not None or location.begun():
                 found.add("job")
         store = RedisStore(self.redis_url, spec.name)
         head = checkpoint.decode(store.head())
@@ -105,13 +105,16 @@ class Journey:
     def end(self, status: dict[str, Any], found: set[tuple[str, str]]) -> None:
         """Check the end against `check`."""
         both = self.both
-        whole = compared(both.pipelines, both.reference, both.candidate, MORE)
+        whole = compared(both.pipelines, both.reference, both.candidate, both.more)
         assert status["verdict"] == whole["verdict"] == "DIVERGED"
         assert status["matched"] == whole["matched"]
         assert status["divergences"]["by_kind"] == whole["divergences"]["by_kind"]
         for side, account in whole["accounts"].items():
             assert {name: status["accounts"][side][name] for name in account} == account
         assert found == {(one["id"], one["kind"]) for one in whole["examples"]}
+        with Redis.from_url(self.redis_url) as client:
+            secret = Location(both.pipelines.spark, self.checkpoint).mask_secret()
+            assert client.get("twinstream:{sink}:mask") == secret
 
 
 def _settled(status: dict[str, Any], events: int) -> dict[str, Any] | None:
@@ -130,6 +133,13 @@ def both(pipelines: Pipelines) -> Compared:
 @pytest.fixture
 def journey(both: Compared, redis_url: str) -> Journey:
     return Journey(both, redis_url)
+
+
+@pytest.fixture
+def hashed(both: Compared, redis_url: str) -> Journey:
+    """One of which only hashes are kept, keyed by a secret that has to come along."""
+    both.more = f"{both.more}\nkeep: hashes\nmask: [v]"
+    return Journey(both, redis_url, shards=1)
 
 
 @pytest.mark.nightly
@@ -153,11 +163,12 @@ def test_a_comparison_moved_to_spark_and_back_ends_as_check_says(journey: Journe
 
 
 @pytest.mark.nightly
-def test_moves_that_are_killed_leave_one_owner_and_end_when_they_are_made_again(journey: Journey) -> None:
+def test_moves_that_are_killed_leave_one_owner_and_end_when_they_are_made_again(hashed: Journey) -> None:
+    journey = hashed
     journey.write(1)
     journey.serve(1_000)
     journey.write(2)
-    journey.kill_move("--to", "spark", "--shards", f"{SHARDS}")
+    journey.kill_move("--to", "spark", "--shards", f"{journey.shards}")
     assert journey.owners() in [{"service"}, {"job"}, set()]
     journey.move("spark")
     assert journey.owners() == {"job"}

@@ -34,6 +34,7 @@ class MemoryLocation:
         self.owner: Mark | None = None
         self.moved: dict[str, list[Stored]] = {}
         self.saved: list[Stored] | None = None
+        self.secret = b""
 
     def __str__(self) -> str:
         return self.place
@@ -47,11 +48,15 @@ class MemoryLocation:
     def begun(self) -> bool:
         return self.saved is not None
 
-    def has_more(self) -> bool:
-        return self.owner is not None or bool(self.moved)
+    def handed(self) -> bool:
+        return bool(self.moved)
 
-    def hand_over(self, moved: str, shards: Sequence[Stored]) -> None:
+    def mask_secret(self) -> bytes:
+        return self.secret
+
+    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None:
         self.moved[moved] = list(shards)
+        self.secret = mask_secret
 
     def committed(self, mark: Mark | None) -> list[Stored]:
         if self.saved is not None:
@@ -101,6 +106,15 @@ class Crashing:
             raise Crash
 
 
+class SecretStore(MemoryStore):
+    """The store of a comparison that moves, with its secret."""
+
+    secret = b"of the service"
+
+    def set_mask_secret(self, secret: bytes) -> None:
+        self.secret = secret
+
+
 class World:
     """A comparison that a service has begun: events of two keys wait, and one of the third has changed."""
 
@@ -119,14 +133,14 @@ class World:
     def storage(self) -> MemoryStorage:
         return self.bench.storage
 
-    def store(self) -> MemoryStore:
-        return MemoryStore(self.storage, "mover")
+    def store(self) -> SecretStore:
+        return SecretStore(self.storage, "mover")
 
     def to_spark(self, crash: int = 0, shards: int = SHARDS) -> str:
         crashing, location = Crashing(crash), self.location
         store = crashing.over(self.store(), "save")
         here = crashing.over(_view(location), "hand_over", "give")
-        return move.to_spark(self.spec, store, here, shards)
+        return move.to_spark(self.spec, store, here, shards, store.secret)
 
     def to_service(self, crash: int = 0, claim: Claim | None = None) -> str:
         crashing, location = Crashing(crash), self.location
@@ -271,32 +285,35 @@ def test_each_fault_has_a_sentence() -> None:
         empty.to_spark()
     undivided = loads(SPEC.replace("{per_key: [k]}", "total"))
     with pytest.raises(SettingsError, match="cannot be divided by key"):
-        move.to_spark(undivided, empty.store(), empty.location, SHARDS)
+        move.to_spark(undivided, empty.store(), empty.location, SHARDS, b"secret")
 
 
 RULE = "known_differences: [{id: X-1, when: {divergences: [missing]}, owner: me, expires: 2099-01-01"
 
 
 @pytest.mark.parametrize(
-    ("more", "shards", "named"),
+    ("more", "named"),
     [
-        (
-            f"{RULE}, ceiling: {{count: 1}}}}]",
-            SHARDS,
-            "with one shard only.* `known_differences`",
-        ),
-        (
-            "checks: [{id: one, once: [k], horizon: 1h}]",
-            SHARDS,
-            "with one shard only.* `checks`",
-        ),
-        ("keep: hashes", 1, "cannot be moved, because of `keep: hashes`"),
+        (f"{RULE}, ceiling: {{count: 1}}}}]", "`known_differences`"),
+        ("checks: [{id: one, once: [k], horizon: 1h}]", "`checks`"),
+        ("keep: hashes", "`keep: hashes`"),
     ],
 )
-def test_what_cannot_be_moved_is_refused_by_name(more: str, shards: int, named: str) -> None:
+def test_what_belongs_to_no_shard_is_refused_by_name(more: str, named: str) -> None:
     world = World()
-    with pytest.raises(SettingsError, match=named):
-        move.to_spark(loads(f"{SPEC}{more}\n"), world.store(), world.location, shards)
+    with pytest.raises(SettingsError, match=f"can be moved with one shard only, because of {named}"):
+        move.to_spark(loads(f"{SPEC}{more}\n"), world.store(), world.location, SHARDS, b"secret")
+
+
+@pytest.mark.parametrize("of_the_job", [b"of the job", b""])
+def test_the_secret_of_masked_values_comes_along_unless_a_file_has_it(of_the_job: bytes) -> None:
+    world = World()
+    world.to_spark()
+    assert world.location.secret == SecretStore.secret
+    world.location.secret = of_the_job
+    store = world.store()
+    move.to_service(world.spec, store, world.location, Claim(), print)
+    assert store.secret == (of_the_job or SecretStore.secret)
 
 
 def test_the_state_of_several_matchers_is_not_moved() -> None:
@@ -306,7 +323,7 @@ def test_the_state_of_several_matchers_is_not_moved() -> None:
 
     world = World()
     with pytest.raises(SettingsError, match="over 4 matchers, and only the state of one can be moved"):
-        move.to_spark(world.spec, OfFour(world.storage, "mover"), world.location, SHARDS)
+        move.to_spark(world.spec, OfFour(world.storage, "mover"), world.location, SHARDS, b"secret")
 
 
 def test_a_service_says_where_its_comparison_is_and_goes_on_when_it_is_back() -> None:
@@ -360,7 +377,7 @@ def test_a_lease_that_is_lost_meanwhile_ends_the_move() -> None:
             super().save(new)
 
     with pytest.raises(StoreError):
-        move.to_spark(world.spec, Late(world.storage, "mover"), world.location, SHARDS)
+        move.to_spark(world.spec, Late(world.storage, "mover"), world.location, SHARDS, b"secret")
     world.crash()
     assert (world.service_starts(), world.job_starts()) == (True, False)
 

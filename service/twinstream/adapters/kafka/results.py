@@ -182,6 +182,10 @@ class ResultsShelf:
         """Raises StoreError."""
         raise StoreError(NO_HAND)
 
+    def set_mask_secret(self, secret: bytes) -> None:
+        """Raises StoreError."""
+        raise StoreError(NO_HAND)
+
     def close(self) -> None:
         """Do nothing: other comparisons share the topics."""
 

@@ -90,6 +90,10 @@ class RedisShelf:
         found: bytes | None = self._connection.run(client.get, self._mask)
         return found or fresh
 
+    def set_mask_secret(self, secret: bytes) -> None:
+        """Replace that secret."""
+        self._connection.run(self._connection.client.set, self._mask, secret)
+
     def close(self) -> None:
         """Close the connection; those of its stores and relays stay."""
         self._connection.client.close()

@@ -88,7 +88,8 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
     store = ShardStore(RedisShelf(settings.redis, spec.name, uuid4().hex), WHOLE)
     try:
         if results is None or to == "spark":
-            return to_spark(spec, store, reached(spec.name, checkpoint), shards)
+            secret = b"" if settings.mask_key_file is not None else store.mask_secret()
+            return to_spark(spec, store, reached(spec.name, checkpoint), shards, secret)
         with _claim(spec, results, settings) as claim:
             return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
     finally:

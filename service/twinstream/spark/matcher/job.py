@@ -1,6 +1,6 @@
 """The query of a comparison: from both topics to its results topics.
 
-The driver decides two things once for a checkpoint location, and keeps them in it, in `LOCATION/twinstream`:
+The driver decides two things once for a checkpoint location, and keeps them there (`location.Beginning`):
 
 - The secret that masks values, unless the operator gives a file with one. With another secret the same value
   would be shown with another hash after a restart, and `keep: hashes` could tell nothing of its state.
@@ -21,25 +21,22 @@ from uuid import uuid4
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.kafka.client import config_of
-from twinstream.checkpoints import format as checkpoint_format
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.masking import fresh_secret
 from twinstream.intake.control import unreliable
 from twinstream.ports import Positions
 from twinstream.spark.matcher.kafka_options import options_of
-from twinstream.spark.matcher.location import CONF, Location, Moved, moved_here
+from twinstream.spark.matcher.location import CONF, Beginning, Location, Moved, moved_here
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.source import FedSource, KafkaLookout, Lookout
-from twinstream.spark.matcher.state import ANEW
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
@@ -47,11 +44,13 @@ from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
-NAME = "twinstream"
-_ONLY_OWNER = "600"
 END_SECONDS = 5.0
 START_SECONDS = 1.0
 """The time between two looks for a start at the input."""
+SECRET_IN_FILE = (
+    "the service that this comparison was moved from had its secret in a file: name a copy of it as "
+    "`mask_key_file` in --config"
+)
 
 
 def job_of(
@@ -117,8 +116,9 @@ def start(
     `wait` is called with the reason, again and again, while there is no safe start at the input; what it
     raises ends the wait. Raises SettingsError, CheckpointError and SourceError.
     """
-    moved = moved_here(job.spec, job.shards, Location(spark, checkpoint))
-    job = _begun(spark, job, str(checkpoint), wait)
+    location = Location(spark, checkpoint)
+    moved = moved_here(job.spec, job.shards, location)
+    job = _begun(job, location, wait)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     rows = results_of(spark, job, pace.records, moved)
@@ -128,70 +128,19 @@ def start(
     return writer.trigger(processingTime=f"{pace.seconds} seconds").start()
 
 
-def _begun(spark: SparkSession, job: Job, checkpoint: str, wait: Callable[[str], object]) -> Job:
-    """A job with the secret and the start that its checkpoint location has, or has from now on."""
-
-    def new() -> Beginning:
+def _begun(job: Job, location: Location, wait: Callable[[str], object]) -> Job:
+    """A job with the secret and the start that its location has, or has from now on."""
+    beginning = location.beginning()
+    if beginning is None:
         found = None
         if job.spec.start.at == "input":
             found = start_found(job.spec, KafkaLookout(job.spec, job.brokers, job.kafka), wait)
-        return Beginning(fresh_secret(), found)
-
-    beginning = _kept(spark, checkpoint, new)
-    return job._replace(mask_secret=job.mask_secret or beginning.mask_secret, found=beginning.found)
-
-
-class Beginning(NamedTuple):
-    """The secret, and the start at the input, if the comparison has one."""
-
-    mask_secret: bytes
-    found: Found | None = None
-
-
-def _kept(spark: SparkSession, location: str, new: Callable[[], Beginning]) -> Beginning:
-    """What a checkpoint location has; else what is `new`, which it has from then on. Raises SettingsError."""
-    try:
-        file = _File(spark, location)
-        if (data := file.read()) is None:
-            made = new()
-            found = made.found and made.found.state()
-            file.write(checkpoint_format.encode({"mask_secret": made.mask_secret, "found": found}))
-            return made
-    except Py4JJavaError as error:
-        reason = error.java_exception.getMessage()
-        raise SettingsError(f"the checkpoint location {location} cannot be used: {reason}") from None
-    state = checkpoint_format.decode(data, ANEW)
-    return Beginning(state["mask_secret"], state["found"] and Found.of(state["found"]))
-
-
-class _File:
-    """The file of a checkpoint location, on any file system of Hadoop: it appears whole or not at all.
-
-    Its methods raise Py4JJavaError.
-    """
-
-    def __init__(self, spark: SparkSession, location: str) -> None:
-        context: Any = spark.sparkContext
-        self._hadoop = context._jvm.org.apache.hadoop.fs
-        self._path = self._hadoop.Path(location, NAME)
-        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
-
-    def read(self) -> bytes | None:
-        if not self._files.exists(self._path):
-            return None
-        stream = self._files.open(self._path)
-        try:
-            return bytes(stream.readAllBytes())
-        finally:
-            stream.close()
-
-    def write(self, data: bytes) -> None:
-        draft = self._path.suffix(".new")
-        stream = self._files.create(draft, True)
-        self._files.setPermission(draft, self._hadoop.permission.FsPermission(_ONLY_OWNER))
-        stream.write(bytearray(data))
-        stream.close()
-        self._files.rename(draft, self._path)
+        beginning = Beginning(fresh_secret(), found)
+        location.begin(beginning)
+    secret = job.mask_secret or beginning.mask_secret
+    if not secret:
+        raise SettingsError(SECRET_IN_FILE)
+    return job._replace(mask_secret=secret, found=beginning.found)
 
 
 def results_of(spark: SparkSession, job: Job, most: int, moved: Moved | None = None) -> DataFrame:

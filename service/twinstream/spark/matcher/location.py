@@ -1,8 +1,9 @@
-"""The checkpoint location of a job: whose its state is, what was moved there, what the query has committed.
+"""The checkpoint location of a job: how it began, whose its state is, what the query has committed.
 
-    LOCATION/twinstream-moves/owner     who goes on with the state (JSON); without it, the job
-    LOCATION/twinstream-moves/ID/SHARD  what was moved there, a file for each shard
-    LOCATION/…                          Spark's own: offsets, commits, state
+    LOCATION/twinstream/beginning  what was decided once (`Beginning`); only its user may read it
+    LOCATION/twinstream/owner      who goes on with the state (JSON); without it, the job
+    LOCATION/twinstream/ID/SHARD   what was moved there, a file for each shard
+    LOCATION/…                     Spark's own: offsets, commits, state
 
 Files are written as Spark writes its own (`CheckpointFileManager`): a file is there whole, or not at all, on
 every file system on which Spark keeps checkpoints.
@@ -11,21 +12,24 @@ every file system on which Spark keeps checkpoints.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
-from twinstream.errors import CheckpointError
+from twinstream.errors import CheckpointError, SettingsError
 from twinstream.ports import Positions, Stored
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.state import OTHER_FILE, OTHER_NUMBER
+from twinstream.spark.matcher.state import ANEW, OTHER_FILE, OTHER_NUMBER
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
+from twinstream.starting.input_start import Found
 
 CONF = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -34,7 +38,8 @@ CONF = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 """Settings of the session that the query needs."""
-OWN = "twinstream-moves"
+OWN = "twinstream"
+_PRIVATE = "077"
 PIECE = 4_000_000
 """Bytes that go to Spark's process in one call."""
 
@@ -46,72 +51,130 @@ BACK = (
 UNENDED = "a move to {} has not ended: make it again, or give --checkpoint a new location"
 
 
+class Beginning(NamedTuple):
+    """What a comparison goes on with after each restart.
+
+    `mask_secret` is empty if it is in a file of the operator; `found` is the start at the input, if the
+    comparison has one that no shard has yet.
+    """
+
+    mask_secret: bytes
+    found: Found | None = None
+
+
 class Location:
-    """A checkpoint location on any file system that Spark reaches."""
+    """A checkpoint location on any file system that Spark reaches.
+
+    Its methods raise SettingsError if the file system refuses.
+    """
 
     def __init__(self, spark: SparkSession, place: str | Path) -> None:
         self._spark = spark
+        self.place: str = str(place)
         jvm: Any = spark.sparkContext._jvm
+        manager = jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
         settings = spark.sparkContext._jsc.hadoopConfiguration()
+        private = jvm.org.apache.hadoop.conf.Configuration(settings)
+        private.set("fs.permissions.umask-mode", _PRIVATE)
         self._path = jvm.org.apache.hadoop.fs.Path
         self._read = jvm.org.apache.commons.io.IOUtils.toByteArray
-        root = self._path(str(place))
-        self.place: str = root.getFileSystem(settings).makeQualified(root).toString().rstrip("/")
-        self._files = jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager.create(
-            root, settings
-        )
+        with self._told():
+            root = self._path(self.place)
+            self.place = root.getFileSystem(settings).makeQualified(root).toString().rstrip("/")
+            self._files = manager.create(root, settings)
+            self._private = manager.create(root, private)
 
     def __str__(self) -> str:
         return self.place
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell in one sentence what the file system says."""
+        try:
+            yield
+        except Py4JJavaError as error:
+            reason = error.java_exception.getMessage()
+            raise SettingsError(f"the checkpoint location {self.place} cannot be used: {reason}") from None
+
+    # -- how it began --------------------------------------------------------------------------------------
+
+    def beginning(self) -> Beginning | None:
+        """How a comparison began here. Raises CheckpointError."""
+        if (data := self._get("beginning")) is None:
+            return None
+        state = checkpoint.decode(data, ANEW)
+        return Beginning(state["mask_secret"], state["found"] and Found.of(state["found"]))
+
+    def begin(self, beginning: Beginning) -> None:
+        """Write how a comparison begins here."""
+        found = beginning.found and beginning.found.state()
+        data = checkpoint.encode({"mask_secret": beginning.mask_secret, "found": found})
+        self._put("beginning", data, self._private)
+
+    def mask_secret(self) -> bytes:
+        """The secret of the comparison; empty if a file of the operator has it. Raises CheckpointError."""
+        beginning = self.beginning()
+        return b"" if beginning is None else beginning.mask_secret
 
     # -- whose it is ---------------------------------------------------------------------------------------
 
     def mark(self) -> Mark | None:
         """Who owns the state, if that was written. Raises CheckpointError."""
-        path = self._at("owner")
-        if not self._files.exists(path):
-            return None
-        stream = self._files.open(path)
+        data = self._get("owner")
         try:
-            return Mark.model_validate_json(bytes(self._read(stream)))
+            return None if data is None else Mark.model_validate_json(data)
         except ValidationError:
-            raise CheckpointError(f"{path.toString()} is not of this version of Twinstream") from None
-        finally:
-            stream.close()
+            raise CheckpointError(f"{self.place}/{OWN}/owner is not of this version of Twinstream") from None
 
     def give(self, mark: Mark) -> None:
         """Put an owner into effect, in one step."""
-        self._put("owner", mark.model_dump_json().encode())
+        self._put("owner", mark.model_dump_json().encode(), self._files)
 
     def begun(self) -> bool:
         """Whether a query has begun here."""
-        return bool(self._files.exists(self._path(f"{self.place}/offsets")))
+        return bool(self._entries("offsets"))
 
-    def has_more(self) -> bool:
-        """Whether something was written here besides the state of a query."""
-        return bool(self._files.exists(self._path(f"{self.place}/{OWN}")))
+    def handed(self) -> bool:
+        """Whether something was moved here, or began to be."""
+        return any(entry.isDirectory() for entry in self._entries(OWN))
 
-    def _at(self, name: str) -> Any:
-        return self._path(f"{self.place}/{OWN}/{name}")
+    def _entries(self, name: str) -> list[Any]:
+        """What a folder has; nothing if it is not there."""
+        path = self._path(f"{self.place}/{name}")
+        with self._told():
+            return list(self._files.list(path)) if self._files.exists(path) else []
 
-    def _put(self, name: str, data: bytes) -> None:
-        path = self._at(name)
-        self._files.mkdirs(path.getParent())
-        stream = self._files.createAtomic(path, True)
-        try:
-            for start in range(0, len(data), PIECE):
-                stream.write(bytearray(data[start : start + PIECE]))
-            stream.close()
-        except BaseException:
-            stream.cancel()
-            raise
+    def _get(self, name: str) -> bytes | None:
+        path = self._path(f"{self.place}/{OWN}/{name}")
+        with self._told():
+            if not self._files.exists(path):
+                return None
+            stream = self._files.open(path)
+            try:
+                return bytes(self._read(stream))
+            finally:
+                stream.close()
+
+    def _put(self, name: str, data: bytes, files: Any) -> None:
+        path = self._path(f"{self.place}/{OWN}/{name}")
+        with self._told():
+            self._files.mkdirs(path.getParent())
+            stream = files.createAtomic(path, True)
+            try:
+                for start in range(0, len(data), PIECE):
+                    stream.write(bytearray(data[start : start + PIECE]))
+                stream.close()
+            except BaseException:
+                stream.cancel()
+                raise
 
     # -- what was moved here -------------------------------------------------------------------------------
 
-    def hand_over(self, moved: str, shards: Sequence[Stored]) -> None:
+    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None:
         """Write what the shards of the job begin with; nobody uses it before the job is the owner."""
+        self.begin(Beginning(mask_secret))
         for number, stored in enumerate(shards):
-            self._put(f"{moved}/{number}", written(stored))
+            self._put(f"{moved}/{number}", written(stored), self._files)
 
     def handed_over(self, mark: Mark) -> DataFrame:
         """What was moved here: the number of each shard, and what it begins with."""
@@ -157,10 +220,7 @@ class Location:
         return saved
 
     def _has_committed(self) -> bool:
-        path = self._path(f"{self.place}/commits")
-        return bool(self._files.exists(path)) and any(
-            status.getPath().getName().isdigit() for status in self._files.list(path)
-        )
+        return any(entry.getPath().getName().isdigit() for entry in self._entries("commits"))
 
     def _state(self, variable: str) -> list[Any]:
         reader = self._spark.read.format("statestore").option("stateVarName", variable)
@@ -182,7 +242,7 @@ class Owned(Protocol):
 
     def mark(self) -> Mark | None: ...  # noqa: D102
 
-    def has_more(self) -> bool: ...  # noqa: D102
+    def handed(self) -> bool: ...  # noqa: D102
 
 
 class Moved(NamedTuple):
@@ -203,7 +263,7 @@ def moved_here(spec: Spec, shards: int, location: Location) -> Moved | None:
 def owned(spec: Spec, shards: int, location: Owned) -> Mark | None:
     """The mark of what was moved to a location. Raises CheckpointError if a job may not go on there."""
     mark = location.mark()
-    if mark is None and location.has_more():
+    if mark is None and location.handed():
         raise CheckpointError(UNENDED.format(location))
     if mark is None:
         return None
