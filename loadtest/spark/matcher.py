@@ -99,15 +99,18 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
 def moved(spark: SparkSession, spec: Spec, checkpoint: Path, shards: int) -> tuple[float, float]:
     """The seconds to take what a job has saved as the state of a service, and to hand that to another job."""
     from twinstream.checkpoints.moving import divided_checkpoint, joined_checkpoint
+    from twinstream.processes.moving import Mark
     from twinstream.spark.matcher.location import Location
     from twinstream.spec.codec.codec import Codec
     from twinstream.spec.compile.addresses import Addresses
+    from twinstream.spec.load import digest
 
     began = time.perf_counter()
     whole = joined_checkpoint(Location(spark, checkpoint).committed(None))
     back = time.perf_counter()
     parts = divided_checkpoint(whole, Addresses(Codec(spec), shards).of_stored, shards)
-    Location(spark, checkpoint.with_name("moved")).hand_over("there", parts, b"secret")
+    mark = Mark(owner="job", name=spec.name, digest=digest(spec), shards=shards, moved="there")
+    Location(spark, checkpoint.with_name("moved")).hand_over(mark, parts, b"secret")
     return back - began, time.perf_counter() - back
 
 

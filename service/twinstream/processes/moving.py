@@ -79,7 +79,7 @@ class Place(Protocol):
 
     def mask_secret(self) -> bytes: ...  # noqa: D102
 
-    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None: ...  # noqa: D102
+    def hand_over(self, mark: Mark, shards: Sequence[Stored], mask_secret: bytes) -> None: ...  # noqa: D102
 
     def committed(self, mark: Mark | None) -> list[Stored]: ...  # noqa: D102
 
@@ -131,8 +131,7 @@ def _to_spark(spec: Spec, store: CheckpointStore, place: Place, shards: int, mas
         moved=uuid4().hex,
         positions=(dict(head["positions"][Side.LEFT]), dict(head["positions"][Side.RIGHT])),
     )
-    assert mark.moved is not None, "it has a name"
-    place.hand_over(mark.moved, parts, mask_secret)
+    place.hand_over(mark, parts, mask_secret)
     _leave(store, stored, head, place, mark)
     place.give(mark)
     return _said_to_spark(spec, place, shards)

@@ -54,8 +54,8 @@ MORE = "show: [k, n, v]\nidentity: [k, n]\nevidence: {matched: 1, seconds: 0}"
 class Running:
     """A job that runs as in its driver."""
 
-    def __init__(self, session: SparkSession, job: Job, checkpoint: Path) -> None:
-        pace = Pace(seconds=0.2, records=1_000)
+    def __init__(self, session: SparkSession, job: Job, checkpoint: Path, seconds: float = 0.2) -> None:
+        pace = Pace(seconds, records=1_000)
         self._session, self._name = session, f"twinstream {job.spec.name}"
         self._driver = Driver(lambda: session, job, checkpoint, pace, print)
         self._failure = list[Exception]()
@@ -78,6 +78,11 @@ class Running:
         """Why it has ended, once it has."""
         self._thread.join(300)
         return str(self.exception())
+
+    def rest(self) -> None:
+        """Wait until a batch has ended and the next one has not begun."""
+        (query,) = (query for query in self._session.streams.active if query.name == self._name)
+        eventually(lambda: not query.status["isTriggerActive"], what="a batch ends", every_seconds=0.05)
 
     def stop(self) -> None:
         while self._thread.is_alive():
@@ -105,11 +110,11 @@ class Compared:
         return self.given or SPEC.format(self.reference, self.candidate, self.more)
 
     @contextmanager
-    def job(self, shards: int = SHARDS) -> Iterator[Running]:
+    def job(self, shards: int = SHARDS, seconds: float = 0.2) -> Iterator[Running]:
         """A job on one checkpoint, as after a start of its driver."""
         spark = self.pipelines.spark
         job = job_of(loads(self.text), self.pipelines.kafka.brokers, self.results, shards, self.kafka)
-        running = Running(spark, job, self.pipelines.folder / "checkpoint")
+        running = Running(spark, job, self.pipelines.folder / "checkpoint", seconds)
         try:
             yield running
         finally:
@@ -276,11 +281,27 @@ def said_now(topics: ResultsTopics, file: ComparisonFile) -> str:
 
 
 @pytest.mark.nightly
-def test_a_checkpoint_of_another_number_of_shards_is_refused_with_what_to_do(both: Compared) -> None:
+def test_a_job_that_is_started_again_speaks_at_once_and_refuses_another_number_of_shards(
+    both: Compared,
+) -> None:
     both.write(range(1_000), random.Random(1))
     make_topics(both.pipelines.kafka.brokers, both.results, {})
-    with both.results_so_far() as topics, both.job() as query:
-        come_to(topics, both.text, 1_000, query)
+
+    def bulletins() -> dict[Any, bytes]:
+        topics.read()
+        return {shard: status.bulletin for shard, status in topics.statuses.items()}
+
+    with both.results_so_far() as topics:
+        with both.job(seconds=5) as query:
+            come_to(topics, both.text, 1_000, query)
+            query.rest()
+        before = bulletins()
+        with both.job():
+            eventually(
+                lambda: len(now := bulletins()) == SHARDS and not now.items() & before.items(),
+                seconds=60,
+                what="all shards speak, though no record comes",
+            )
     with both.job(SHARDS + 1) as job:
         failure = job.failure()
     assert failure == (

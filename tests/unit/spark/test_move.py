@@ -15,8 +15,8 @@ from twinstream.errors import CheckpointError, Divided, Fenced, SettingsError, S
 from twinstream.ports import Checkpoint, Stored
 from twinstream.processes import moving as move
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.location import owned
-from twinstream.spec.load import loads
+from twinstream.spark.matcher.location import Beginning, begun_at, owned
+from twinstream.spec.load import digest, loads
 
 OTHER = SPEC.replace("show: [k, n]", "show: [k]")
 SHARDS = 3
@@ -34,7 +34,7 @@ class MemoryLocation:
         self.owner: Mark | None = None
         self.moved: dict[str, list[Stored]] = {}
         self.saved: list[Stored] | None = None
-        self.secret = b""
+        self.began: Beginning | None = None
 
     def __str__(self) -> str:
         return self.place
@@ -51,12 +51,16 @@ class MemoryLocation:
     def handed(self) -> bool:
         return bool(self.moved)
 
-    def mask_secret(self) -> bytes:
-        return self.secret
+    def beginning(self) -> Beginning | None:
+        return self.began
 
-    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None:
-        self.moved[moved] = list(shards)
-        self.secret = mask_secret
+    def mask_secret(self) -> bytes:
+        return b"" if self.began is None else self.began.mask_secret
+
+    def hand_over(self, mark: Mark, shards: Sequence[Stored], mask_secret: bytes) -> None:
+        assert mark.moved is not None
+        self.began = Beginning(mark.digest, mark.shards, mask_secret)
+        self.moved[mark.moved] = list(shards)
 
     def committed(self, mark: Mark | None) -> list[Stored]:
         if self.saved is not None:
@@ -163,7 +167,8 @@ class World:
     def job_starts(self) -> bool:
         """Whether a job goes on with the state at the location."""
         try:
-            mark = owned(self.spec, SHARDS, self.location)
+            begun_at(self.spec, SHARDS, self.location)
+            mark = owned(self.location)
         except CheckpointError:
             return False
         return self.location.begun() or mark is not None
@@ -309,8 +314,8 @@ def test_what_belongs_to_no_shard_is_refused_by_name(more: str, named: str) -> N
 def test_the_secret_of_masked_values_comes_along_unless_a_file_has_it(of_the_job: bytes) -> None:
     world = World()
     world.to_spark()
-    assert world.location.secret == SecretStore.secret
-    world.location.secret = of_the_job
+    assert world.location.began == Beginning(digest(world.spec), SHARDS, SecretStore.secret)
+    world.location.began = world.location.began._replace(mask_secret=of_the_job)
     store = world.store()
     move.to_service(world.spec, store, world.location, Claim(), print)
     assert store.secret == (of_the_job or SecretStore.secret)
@@ -386,7 +391,10 @@ def test_a_job_is_refused_with_another_file_or_number() -> None:
     world = World()
     world.to_spark()
     with pytest.raises(CheckpointError, match="the checkpoint is one of 3 shards, not 4"):
-        owned(world.spec, 4, world.location)
+        begun_at(world.spec, 4, world.location)
     with pytest.raises(CheckpointError, match="the comparison file is not the one of the checkpoint"):
-        owned(loads(OTHER), SHARDS, world.location)
+        begun_at(loads(OTHER), SHARDS, world.location)
+    world.location.began, world.location.saved = None, [world.storage.stored]
+    with pytest.raises(CheckpointError, match="its folder `twinstream` was removed"):
+        begun_at(world.spec, SHARDS, world.location)
     assert checkpoint.decode(world.storage.stored.head)["moved"]["place"] == "memory:/here"

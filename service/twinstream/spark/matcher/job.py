@@ -32,7 +32,7 @@ from twinstream.explain.masking import fresh_secret
 from twinstream.intake.control import unreliable
 from twinstream.ports import Positions
 from twinstream.spark.matcher.kafka_options import options_of
-from twinstream.spark.matcher.location import CONF, Beginning, Location, Moved, moved_here
+from twinstream.spark.matcher.location import CONF, Beginning, Location, Moved, begun_at, moved_here
 from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
@@ -41,6 +41,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal_by_key
+from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
@@ -117,8 +118,7 @@ def start(
     raises ends the wait. Raises SettingsError, CheckpointError and SourceError.
     """
     location = Location(spark, checkpoint)
-    moved = moved_here(job.spec, job.shards, location)
-    job = _begun(job, location, wait)
+    job, moved = _begun(job, location, wait), moved_here(location)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     rows = results_of(spark, job, pace.records, moved)
@@ -130,12 +130,12 @@ def start(
 
 def _begun(job: Job, location: Location, wait: Callable[[str], object]) -> Job:
     """A job with the secret and the start that its location has, or has from now on."""
-    beginning = location.beginning()
+    beginning = begun_at(job.spec, job.shards, location)
     if beginning is None:
         found = None
         if job.spec.start.at == "input":
             found = start_found(job.spec, KafkaLookout(job.spec, job.brokers, job.kafka), wait)
-        beginning = Beginning(fresh_secret(), found)
+        beginning = Beginning(digest(job.spec), job.shards, fresh_secret(), found)
         location.begin(beginning)
     secret = job.mask_secret or beginning.mask_secret
     if not secret:
@@ -147,13 +147,28 @@ def results_of(spark: SparkSession, job: Job, most: int, moved: Moved | None = N
     """The records for the results topics, as a stream of batches of at most so many records."""
     starts = _starts(job) if moved is None else moved.positions
     dealt = _records(spark, job, most, starts).mapInArrow(_dealing(job), SCHEMA)
-    return dealt.groupBy("shard").transformWithStateInPandas(
-        ShardProcessor(job),
-        OUTPUT,
-        "Update",
-        "ProcessingTime",
-        initialState=None if moved is None else moved.shards.groupBy("shard"),
+    return (
+        dealt.union(_beats(spark, dealt))
+        .groupBy("shard")
+        .transformWithStateInPandas(
+            ShardProcessor(job),
+            OUTPUT,
+            "Update",
+            "ProcessingTime",
+            initialState=None if moved is None else moved.shards.groupBy("shard"),
+        )
     )
+
+
+def _beats(spark: SparkSession, like: DataFrame) -> DataFrame:
+    """Rows that never come, of a source that always has some.
+
+    A query makes no batch before its first record, also where its shards have to be surveyed: after a restart
+    and a move. With this source each trigger has a batch.
+    """
+    beats = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    nothing = [sf.lit(None).cast(column.dataType).alias(column.name) for column in like.schema]
+    return beats.where("false").select(*nothing)
 
 
 def _connection(job: Job) -> dict[str, str]:

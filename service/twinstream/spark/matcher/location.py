@@ -26,7 +26,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SettingsError
 from twinstream.ports import Positions, Stored
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.state import ANEW, OTHER_FILE, OTHER_NUMBER
+from twinstream.spark.matcher.state import ANEW
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found
@@ -43,10 +43,15 @@ _PRIVATE = "077"
 PIECE = 4_000_000
 """Bytes that go to Spark's process in one call."""
 
-
+OTHER_FILE = f"the comparison file is not the one of the checkpoint: {ANEW}"
+OTHER_NUMBER = f"the checkpoint is one of {{}} shards, not {{}}: {ANEW}"
 BACK = (
     "the state at {} has moved to the service, which goes on with it: give --checkpoint a new location, and "
     "`twinstream move --to spark` brings it there"
+)
+NO_BEGINNING = (
+    "the state at {} is not of this version, or its folder `twinstream` was removed: give --checkpoint a new "
+    "location"
 )
 UNENDED = "a move to {} has not ended: make it again, or give --checkpoint a new location"
 
@@ -54,10 +59,13 @@ UNENDED = "a move to {} has not ended: make it again, or give --checkpoint a new
 class Beginning(NamedTuple):
     """What a comparison goes on with after each restart.
 
-    `mask_secret` is empty if it is in a file of the operator; `found` is the start at the input, if the
-    comparison has one that no shard has yet.
+    Its query has dealt out records as the comparison file with this `digest` says, over so many `shards`; so
+    nothing else can use its state. `mask_secret` is empty if it is in a file of the operator; `found` is the
+    start at the input, if the comparison has one that no shard has yet.
     """
 
+    digest: str
+    shards: int
     mask_secret: bytes
     found: Found | None = None
 
@@ -103,13 +111,12 @@ class Location:
         if (data := self._get("beginning")) is None:
             return None
         state = checkpoint.decode(data, ANEW)
-        return Beginning(state["mask_secret"], state["found"] and Found.of(state["found"]))
+        return Beginning(**{**state, "found": state["found"] and Found.of(state["found"])})
 
     def begin(self, beginning: Beginning) -> None:
         """Write how a comparison begins here."""
         found = beginning.found and beginning.found.state()
-        data = checkpoint.encode({"mask_secret": beginning.mask_secret, "found": found})
-        self._put("beginning", data, self._private)
+        self._put("beginning", checkpoint.encode({**beginning._asdict(), "found": found}), self._private)
 
     def mask_secret(self) -> bytes:
         """The secret of the comparison; empty if a file of the operator has it. Raises CheckpointError."""
@@ -170,11 +177,11 @@ class Location:
 
     # -- what was moved here -------------------------------------------------------------------------------
 
-    def hand_over(self, moved: str, shards: Sequence[Stored], mask_secret: bytes) -> None:
+    def hand_over(self, mark: Mark, shards: Sequence[Stored], mask_secret: bytes) -> None:
         """Write what the shards of the job begin with; nobody uses it before the job is the owner."""
-        self.begin(Beginning(mask_secret))
+        self.begin(Beginning(mark.digest, mark.shards, mask_secret))
         for number, stored in enumerate(shards):
-            self._put(f"{moved}/{number}", written(stored), self._files)
+            self._put(f"{mark.moved}/{number}", written(stored), self._files)
 
     def handed_over(self, mark: Mark) -> DataFrame:
         """What was moved here: the number of each shard, and what it begins with."""
@@ -194,17 +201,18 @@ class Location:
                 raise CheckpointError(f"no job has compared anything with {self.place} yet")
             rows = self.handed_over(mark).orderBy("shard").collect()
             return [read(bytes(content)) for _, content in rows]
-        found = self._saved()
-        shards = next(iter(found.values()))[0] if found else 0
-        if set(found) != set(range(shards)):
+        found, beginning = self._saved(), self.beginning()
+        if beginning is None:
+            raise CheckpointError(NO_BEGINNING.format(self))
+        if set(found) != set(range(beginning.shards)):
             raise CheckpointError(
-                f"{len(found)} of {shards} shards have saved something at {self.place}: start the job until "
-                "its next batch has ended, and stop it again"
+                f"{len(found)} of {beginning.shards} shards have saved something at {self.place}: start the "
+                "job until its next batch has ended, and stop it again"
             )
-        return [found[number][1] for number in range(shards)]
+        return [found[number] for number in range(beginning.shards)]
 
-    def _saved(self) -> dict[int, tuple[int, Stored]]:
-        """What each shard has saved, by its number, and of how many shards it is one."""
+    def _saved(self) -> dict[int, Stored]:
+        """What each shard has saved, by its number."""
         bodies: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
         reports: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
         for name, found in (("bodies", bodies), ("reports", reports)):
@@ -216,7 +224,7 @@ class Location:
             if not head.head:
                 continue  # Its start was not found yet.
             in_order = [body for _, body in sorted(bodies[number].items())]
-            saved[number] = head.shards, Stored(head.sequence, bytes(head.head), in_order, reports[number])
+            saved[number] = Stored(head.sequence, bytes(head.head), in_order, reports[number])
         return saved
 
     def _has_committed(self) -> bool:
@@ -244,6 +252,10 @@ class Owned(Protocol):
 
     def handed(self) -> bool: ...  # noqa: D102
 
+    def begun(self) -> bool: ...  # noqa: D102
+
+    def beginning(self) -> Beginning | None: ...  # noqa: D102
+
 
 class Moved(NamedTuple):
     """What was moved to a location: where the query begins, and what each `shard` begins with."""
@@ -252,15 +264,29 @@ class Moved(NamedTuple):
     shards: DataFrame
 
 
-def moved_here(spec: Spec, shards: int, location: Location) -> Moved | None:
+def begun_at(spec: Spec, shards: int, location: Owned) -> Beginning | None:
+    """How a comparison began at a location; None if it begins now. Raises CheckpointError if another did."""
+    beginning = location.beginning()
+    if beginning is None:
+        if location.begun():
+            raise CheckpointError(NO_BEGINNING.format(location))
+        return None
+    if beginning.digest != digest(spec):
+        raise CheckpointError(OTHER_FILE)
+    if beginning.shards != shards:
+        raise CheckpointError(OTHER_NUMBER.format(beginning.shards, shards))
+    return beginning
+
+
+def moved_here(location: Location) -> Moved | None:
     """What was moved to the location of a job. Raises CheckpointError if the job is not its owner."""
-    mark = owned(spec, shards, location)
+    mark = owned(location)
     if mark is None:
         return None
     return Moved(dict(zip(Side, mark.positions, strict=True)), location.handed_over(mark))
 
 
-def owned(spec: Spec, shards: int, location: Owned) -> Mark | None:
+def owned(location: Owned) -> Mark | None:
     """The mark of what was moved to a location. Raises CheckpointError if a job may not go on there."""
     mark = location.mark()
     if mark is None and location.handed():
@@ -269,13 +295,7 @@ def owned(spec: Spec, shards: int, location: Owned) -> Mark | None:
         return None
     if mark.owner != "job":
         raise CheckpointError(BACK.format(location))
-    if mark.digest != digest(spec):
-        raise CheckpointError(OTHER_FILE)
-    if mark.moved is None:
-        return None
-    if mark.shards != shards:
-        raise CheckpointError(OTHER_NUMBER.format(mark.shards, shards))
-    return mark
+    return None if mark.moved is None else mark
 
 
 def written(stored: Stored) -> bytes:

@@ -115,7 +115,7 @@ class ShardProcessor(StatefulProcessor):
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
         """Begin a shard with what was moved to the checkpoint location."""
         (content,) = initialState["content"]
-        self._variables.begin(read(bytes(content)), self._job.shards)
+        self._variables.begin(read(bytes(content)))
         self._set_timer(timerValues)
 
     def handleInputRows(
@@ -167,8 +167,8 @@ class ShardProcessor(StatefulProcessor):
 
     def _restored(self, shard: int) -> _Live:
         """The worker of a shard as the state has it, or a new one."""
-        job, clock, store = self._job, SystemClock(), StateStore(self._job.shards)
-        self._variables.check(digest(job.spec), job.shards)
+        job, clock, store = self._job, SystemClock(), StateStore()
+        self._variables.check()
         store.bind(self._variables)
         lookout = self._lookout(job)
         topics = job.topics if self._variables.token() is None else lookout.topics()

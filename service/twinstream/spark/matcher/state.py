@@ -31,8 +31,6 @@ UNBEGUN = (
     "the job was started again, or lost a task, before it had found the start of the comparison; what it had "
     "read until then is gone: give --checkpoint a new location"
 )
-OTHER_FILE = f"the comparison file is not the one of the checkpoint: {ANEW}"
-OTHER_NUMBER = f"the checkpoint is one of {{}} shards, not {{}}: {ANEW}"
 
 
 class Variables(NamedTuple):
@@ -46,7 +44,7 @@ class Variables(NamedTuple):
     def of(cls, handle: StatefulProcessorHandle) -> Variables:
         """Declare them."""
         return cls(
-            handle.getValueState("head", "sequence LONG, token STRING, head BINARY, shards INT"),
+            handle.getValueState("head", "sequence LONG, token STRING, head BINARY"),
             handle.getMapState("bodies", "sequence LONG", "body BINARY"),
             handle.getMapState("reports", "id STRING", "report BINARY"),
         )
@@ -56,38 +54,31 @@ class Variables(NamedTuple):
         found = self.head.get()
         return None if found is None else found[1]
 
-    def begin(self, stored: Stored, shards: int) -> None:
+    def begin(self, stored: Stored) -> None:
         """Begin with what was moved here."""
         for place, body in enumerate(stored.bodies, 1 + (stored.sequence or 0) - len(stored.bodies)):
             self.bodies.updateValue((place,), (body,))
         for name, report in stored.divergences.items():
             self.reports.updateValue((name,), (report,))
-        self.head.update((stored.sequence, uuid4().hex, stored.head, shards))
+        self.head.update((stored.sequence, uuid4().hex, stored.head))
 
-    def check(self, digest: str, shards: int) -> None:
-        """Raise CheckpointError if the state is of another comparison file, or of another number of shards.
-
-        The query goes on behind the records that it has dealt out, so nothing else can use its state.
-        """
+    def check(self) -> None:
+        """Raise CheckpointError if the state is of another version, or lacks what its worker had taken."""
         found = self.head.get()
         if found is None:
             return
-        if found[3] != shards:
-            raise CheckpointError(OTHER_NUMBER.format(found[3], shards))
         if not found[2]:
             raise CheckpointError(UNBEGUN)
-        if checkpoint.decode(bytes(found[2]), ANEW)["spec_digest"] != digest:
-            raise CheckpointError(OTHER_FILE)
+        checkpoint.decode(bytes(found[2]), ANEW)
 
 
 class StateStore:
-    """A `CheckpointStore` on the state of a query, for one of so many shards.
+    """A `CheckpointStore` on the state of a query, for one shard.
 
     `bind` it to the variables before each batch. `token` and `head` are those of the last save.
     """
 
-    def __init__(self, shards: int) -> None:
-        self._shards = shards
+    def __init__(self) -> None:
         self._variables: Variables | None = None
         self._sequences: list[int] = []
         self._sequence: int | None = None
@@ -119,7 +110,7 @@ class StateStore:
         found = self._state.head.get()
         if found is None:
             return EMPTY
-        sequence, self.token, head, _ = found
+        sequence, self.token, head = found
         bodies = {key[0]: bytes(body[0]) for key, body in self._state.bodies.iterator()}
         reports = {key[0]: bytes(report[0]) for key, report in self._state.reports.iterator()}
         self._sequence, self._sequences = sequence, sorted(bodies)
@@ -141,13 +132,13 @@ class StateStore:
         self.token, self._sequence = uuid4().hex, new.sequence
         self._sequences.append(new.sequence)
         self.head = new.head
-        self._state.head.update((new.sequence, self.token, new.head, self._shards))
+        self._state.head.update((new.sequence, self.token, new.head))
 
     def note_taken(self) -> None:
         """Note that the worker has taken records, if none of it could be saved yet: see `UNBEGUN`."""
         if self._sequence is None:
             self.token = uuid4().hex
-            self._state.head.update((0, self.token, b"", self._shards))
+            self._state.head.update((0, self.token, b""))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:
