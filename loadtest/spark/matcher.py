@@ -116,7 +116,8 @@ def moved(spark: SparkSession, spec: Spec, checkpoint: Path, shards: int) -> tup
 
 def write(brokers: str, topic: str, events: int) -> None:
     """Write events to one topic that the other does not have."""
-    producer = Producer({"bootstrap.servers": brokers, "enable.idempotence": True, "linger.ms": 50})
+    settings = {"enable.idempotence": True, "linger.ms": 50, "partitioner": "murmur2_random"}
+    producer = Producer({"bootstrap.servers": brokers, **settings})
     for number in range(events):
         key, value = event(number, SIDES[0], "all")
         producer.produce(topic, value.replace(b"NL", b"BE"), key)
@@ -148,15 +149,15 @@ def _until(query: Any, rows: int) -> int:
 
 
 def measure(stack: Stack, events: int, rounds: int, cores: tuple[int, ...], shards: int) -> dict[str, Any]:
-    """Fill the topics, then run the rounds."""
+    """Run the rounds, each on topics of its own."""
     brokers = stack.kafka.brokers
-    topics = [f"bench.spark.{side}" for side in SIDES]
-    for topic in topics:
-        stack.kafka.create_topic(topic, partitions=PARTITIONS)
-    produce(brokers, topics, events, "all")
     services: list[float] = []
     jobs: dict[int, list[dict[str, float]]] = {count: [] for count in cores}
     for number in range(rounds):
+        topics = [f"bench.spark.{number}.{side}" for side in SIDES]
+        for topic in topics:
+            stack.kafka.create_topic(topic, partitions=PARTITIONS)
+        produce(brokers, topics, events, "all")
         text = spec_text(f"service-{number}", topics, ORDER, "all")
         services.append(apart(matcher_loop, brokers, stack.redis.url, text, 2 * events)["rate"])
         for count, runs in jobs.items():

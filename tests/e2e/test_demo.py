@@ -73,7 +73,7 @@ def accounts_add_up(comparison: dict[str, Any]) -> bool:
     ),
 )
 def test_a_bug_fails_and_is_named(fault: str, kind: str) -> None:
-    failed = demo("--fault", fault, "--duration", "10")
+    failed = demo("--fault", fault, "--duration", "20")
     views = failed.comparison("ads-views")
     assert failed.exit_code == 1, failed.told
     assert (failed.result["answer"], views["verdict"]) == ("fail", "DIVERGED")

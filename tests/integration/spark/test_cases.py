@@ -8,6 +8,7 @@ they are made of values that may be shown, and `check` shows all: the places of 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -64,7 +65,9 @@ AT_ONCE = 2
 """Queries that run at the same time: each waits most of the time."""
 SHARDS = 2
 LEAST = 110
-"""At least so many cases are run, so that none is left out unseen."""
+"""At least so many cases can be run, so that none is left out unseen."""
+SAMPLE = 40
+"""So many of them run each night, by chance: all take ten minutes."""
 
 
 @dataclass(frozen=True)
@@ -275,9 +278,11 @@ def compared(pipelines: Pipelines, compared: list[Case]) -> list[str]:
 
 
 def test_a_job_says_of_the_cases_what_check_says(pipelines: Pipelines) -> None:
-    run = list(cases())
-    assert compared(pipelines, run) == []
-    assert len(run) >= LEAST
+    seed = random.SystemRandom().randrange(1 << 30)
+    print(f"seed {seed}")
+    runnable = list(cases())
+    assert len(runnable) >= LEAST
+    assert compared(pipelines, random.Random(seed).sample(runnable, SAMPLE)) == []
 
 
 # -- the studies of the paper ------------------------------------------------------------------------------
