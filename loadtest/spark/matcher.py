@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ORDER = "per_key"
 BATCH = 500_000
 """Records of a batch, as the job has by default: large enough that its fixed costs are small."""
+BEAT = 1
+"""Input rows of each batch that are none of the topics: see `twinstream.spark.matcher.job`."""
 WAIT_SECONDS = 600
 LOOK_SECONDS = 1.0
 """Asking a query for its progress keeps its JVM busy for a while."""
@@ -64,12 +66,12 @@ def job_run(brokers: str, text: str, events: int, cores: int, shards: int, folde
         run = partial(start, spark, job, checkpoint, Pace(0.0, BATCH))
         began = time.perf_counter()
         query = run()
-        first = _until(query, 1)
+        first = _until(query, 1 + BEAT)
         start_seconds = time.perf_counter() - began
         _until(query, events)
-        progress = [one for one in query.recentProgress if one.numInputRows]
+        progress = [one for one in query.recentProgress if one.numInputRows > BEAT]
         time.sleep(5)  # some batches in which nothing comes
-        idle = [one.batchDuration for one in query.recentProgress if not one.numInputRows]
+        idle = [one.batchDuration for one in query.recentProgress if one.numInputRows == BEAT]
         before, waiting = _saved(spark, checkpoint), events // 20
         write(brokers, spec.reference.topic, waiting)
         _until(query, events + waiting)
