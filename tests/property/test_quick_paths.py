@@ -106,11 +106,12 @@ def plain_span(exact_number: Any, rounded: Any) -> str | None:
     apart = abs(exact_number - rounded)
     if not apart or apart > 500:
         return None
-    fewest, most = digits_by_text(rounded), min(9, floor(log10(0.5 / apart) + 1e-9))
+    fewest, most = digits_by_text(rounded), floor(min(9, log10(0.5 / apart) + 1e-9))
     return f"{fewest} {most}" if fewest <= most else None
 
 
 @given(NUMBERS, NUMBERS, st.none() | st.integers(-3, 9))
+@example(0, 5e-324, None)
 def test_the_digits_of_a_rounded_number_are_those_of_its_text(
     one: Any, other: Any, digits: int | None
 ) -> None:

@@ -128,7 +128,7 @@ def _rounded(exact: Any, rounded: Any) -> Parameter:
 
 def _most_digits(apart: float) -> int:
     """The most digits to which a number may have been rounded so far away."""
-    return min(DIGITS[-1], floor(log10(0.5 / apart) + 1e-9))
+    return floor(min(DIGITS[-1], log10(0.5 / apart) + 1e-9))  # The quotient may be infinite.
 
 
 _MOST = [0, *map(_most_digits, range(1, 501))]

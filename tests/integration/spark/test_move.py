@@ -6,6 +6,7 @@ import random
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,6 +116,8 @@ class Journey:
         with Redis.from_url(self.redis_url) as client:
             secret = Location(both.pipelines.spark, self.checkpoint).mask_secret()
             assert client.get("twinstream:{sink}:mask") == secret
+        has_secret = Path(self.checkpoint) / "twinstream/beginning"
+        assert not has_secret.stat().st_mode & 0o077, "only its user may read it"
 
 
 def _settled(status: dict[str, Any], events: int) -> dict[str, Any] | None:

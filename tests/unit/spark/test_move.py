@@ -387,8 +387,10 @@ def test_a_lease_that_is_lost_meanwhile_ends_the_move() -> None:
     assert (world.service_starts(), world.job_starts()) == (True, False)
 
 
-def test_a_job_is_refused_with_another_file_or_number() -> None:
+def test_a_job_is_refused_with_another_file_or_number_once_its_query_has_begun() -> None:
     world = World()
+    world.location.began = Beginning("of another file", 4, b"secret")
+    assert begun_at(world.spec, SHARDS, world.location) is None
     world.to_spark()
     with pytest.raises(CheckpointError, match="the checkpoint is one of 3 shards, not 4"):
         begun_at(world.spec, 4, world.location)

@@ -266,11 +266,11 @@ class Moved(NamedTuple):
 
 def begun_at(spec: Spec, shards: int, location: Owned) -> Beginning | None:
     """How a comparison began at a location; None if it begins now. Raises CheckpointError if another did."""
+    if not (location.begun() or location.handed()):
+        return None
     beginning = location.beginning()
     if beginning is None:
-        if location.begun():
-            raise CheckpointError(NO_BEGINNING.format(location))
-        return None
+        raise CheckpointError(NO_BEGINNING.format(location))
     if beginning.digest != digest(spec):
         raise CheckpointError(OTHER_FILE)
     if beginning.shards != shards:
