@@ -147,24 +147,21 @@ def results_of(spark: SparkSession, job: Job, most: int, moved: Moved | None = N
     """The records for the results topics, as a stream of batches of at most so many records."""
     starts = _starts(job) if moved is None else moved.positions
     dealt = _records(spark, job, most, starts).mapInArrow(_dealing(job), SCHEMA)
-    return (
-        dealt.union(_beats(spark, dealt))
-        .groupBy("shard")
-        .transformWithStateInPandas(
-            ShardProcessor(job),
-            OUTPUT,
-            "Update",
-            "ProcessingTime",
-            initialState=None if moved is None else moved.shards.groupBy("shard"),
-        )
+    rows = dealt.union(_beats(spark, dealt))
+    return rows.groupBy("shard").transformWithStateInPandas(
+        ShardProcessor(job),
+        OUTPUT,
+        "Update",
+        "ProcessingTime",
+        initialState=None if moved is None else moved.shards.groupBy("shard"),
     )
 
 
 def _beats(spark: SparkSession, like: DataFrame) -> DataFrame:
     """Rows that never come, of a source that always has some.
 
-    A query makes no batch before its first record, also where its shards have to be surveyed: after a restart
-    and a move. With this source each trigger has a batch.
+    Without it a query may make no batch before its first record, though its shards have to be surveyed:
+    always after a move, and once after a restart. With it each trigger has a batch.
     """
     beats = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     nothing = [sf.lit(None).cast(column.dataType).alias(column.name) for column in like.schema]
