@@ -32,6 +32,7 @@ from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus
 
 RESULTS = "results"
+LONG = 20_000
 
 
 class MemoryLookout:
@@ -62,10 +63,13 @@ class _Value:
 
 
 class _Map:
+    """Refuses what Spark may take in part only."""
+
     def __init__(self) -> None:
         self._values: dict[Any, Any] = {}
 
     def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802 - Spark's
+        assert len(value[0]) < LONG, "Spark takes long values in part, now and then"
         self._values[key] = value
 
     def removeKey(self, key: Any) -> None:  # noqa: N802 - Spark's

@@ -8,7 +8,7 @@ What a failure prints builds it again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -135,13 +135,19 @@ def event_of(word: str) -> Event:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most: int = 12, among: Sequence[Order] = (), faults: int = 2) -> World:
+def worlds(
+    draw: st.DrawFn,
+    most: int = 12,
+    among: Sequence[Order] = (),
+    faults: int = 2,
+    ordered: Callable[[Sequence[str]], st.SearchStrategy[Order]] = orders,
+) -> World:
     """Streams of which one is the other, reordered as allowed, with up to so many faults; interleaved.
 
-    Their order is any, or one of those that are named.
+    Their order is one of those that are named, or any that is `ordered` for their kinds.
     """
     kinds = draw(st.sampled_from([KINDS, KINDS, KINDS, NO_KINDS]))
-    tree = draw(st.sampled_from(among) if among else orders(kinds))
+    tree = draw(st.sampled_from(among) if among else ordered(kinds))
     ignoring, lean = draw(st.booleans()), draw(st.booleans())
     pool = draw(st.lists(events(tree, kinds, lean=lean), min_size=1, max_size=6, unique_by=_word))
     size = draw(st.integers(0, most))

@@ -66,8 +66,8 @@ AT_ONCE = 2
 SHARDS = 2
 LEAST = 110
 """At least so many cases can be run, so that none is left out unseen."""
-SAMPLE = 40
-"""So many of them run each night, by chance: all take ten minutes."""
+SAMPLE = 20
+"""So many of them run each night, by chance: each takes twelve seconds beside the other tests."""
 
 
 @dataclass(frozen=True)

@@ -311,6 +311,29 @@ def test_a_job_that_is_started_again_speaks_at_once_and_refuses_another_number_o
 
 
 @pytest.mark.nightly
+def test_a_state_of_megabytes_is_saved_whole_and_restored(both: Compared) -> None:
+    source = random.Random(2)
+    events = [{"k": number % 5, "n": number, "v": source.randbytes(3_000).hex()} for number in range(1_000)]
+    both.write_events(both.reference, events, partitions=3)
+    make_topics(both.pipelines.kafka.brokers, both.results, {})
+    file = ComparisonFile(loads(both.text), both.text)
+
+    def all_wait() -> bool:
+        assert query.exception() is None, query.exception()
+        status = told(topics, file)
+        return status is not None and status.unmatched.reference == 1_000
+
+    with both.results_so_far() as topics, both.job() as query:
+        eventually(all_wait, seconds=150, what="all events of the reference wait", every_seconds=0.3)
+        query.rest()
+        for process in python_workers(both.pipelines.spark):
+            os.kill(process, signal.SIGKILL)
+        both.write_events(both.candidate, events, partitions=2)
+        status = come_to(topics, both.text, 1_000, query)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 1_000)
+
+
+@pytest.mark.nightly
 def test_a_job_judges_by_the_input_and_holds_digests_over_a_restart(
     pipelines: Pipelines,
 ) -> None:

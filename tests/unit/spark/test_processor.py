@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from random import Random
 from unittest.mock import patch
 
 import orjson
@@ -24,6 +25,7 @@ INPUT = VERSIONS + (
     "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
     "overdue: {clock: input}\n"
 )
+PLAIN = VERSIONS + "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
 BARRIER = VERSIONS + (
     "kinds: {day: {where: {t: day}}, row: {}}\norder: {barrier: day, inner: unordered}\nshow: [n]\n"
     "evidence: {matched: 1, seconds: 0}\nstart: {at: barrier}\n"
@@ -116,3 +118,29 @@ def test_a_start_that_is_found_before_a_process_ends_is_kept(source: MemorySourc
         tasks.batch((1, 1))
     status = tasks.status()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 3), status.reason
+
+
+def test_a_state_that_is_longer_than_spark_takes_at_once_is_saved_in_pieces_and_comes_back_whole(
+    source: MemorySource,
+) -> None:
+    random = Random(7)
+    tasks = Tasks.of(PLAIN, source, "run", 1)
+    records = [orjson.dumps({"n": random.randbytes(60).hex()}) for _ in range(2_000)]
+    for place, record in enumerate(records):
+        source.append(LEFT, 0, record)
+        if place % 500 == 499:
+            tasks.batch((1, 0))
+    tasks.lose_processes()
+    for record in records[1:]:
+        source.append(RIGHT, 0, record)
+    for _ in range(4):
+        tasks.batch((1, 1))
+    status = tasks.status()
+    assert (status.matched, status.unmatched.reference, status.unmatched.candidate) == (1_999, 1, 0)
+    tasks.lose_processes()
+    source.append(RIGHT, 0, records[0])
+    for _ in range(2):
+        tasks.batch((1, 1))
+    assert (tasks.status().matched, tasks.status().verdict) == (2_000, "EQUIVALENT")
+    parts = [part for part, _ in tasks.handles[0].variables["pieces"]._values]
+    assert len(parts) < 2 * len(set(parts)), "the pieces of what was longer have left"

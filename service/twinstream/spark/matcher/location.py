@@ -26,7 +26,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SettingsError
 from twinstream.ports import Positions, Stored
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.state import ANEW
+from twinstream.spark.matcher.state import ANEW, stored_of, whole_parts
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found
@@ -213,19 +213,13 @@ class Location:
 
     def _saved(self) -> dict[int, Stored]:
         """What each shard has saved, by its number."""
-        bodies: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
-        reports: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
-        for name, found in (("bodies", bodies), ("reports", reports)):
-            for row in self._state(name):
-                found[row.key[0]][row.user_map_key[0]] = bytes(row.user_map_value[0])
-        saved = {}
-        for row in self._state("head"):
-            number, head = row.key[0], row.value
-            if not head.head:
-                continue  # Its start was not found yet.
-            in_order = [body for _, body in sorted(bodies[number].items())]
-            saved[number] = Stored(head.sequence, bytes(head.head), in_order, reports[number])
-        return saved
+        pieces: defaultdict[int, list[tuple[str, int, bytes]]] = defaultdict(list)
+        for row in self._state("pieces"):
+            pieces[row.key[0]].append((*row.user_map_key, bytes(row.user_map_value[0])))
+        parts = {number: whole_parts(those) for number, those in pieces.items()}
+        saves = {row.key[0]: row.value for row in self._state("save")}
+        # A shard without parts has not found its start yet.
+        return {number: stored_of(saves[number].sequence, found) for number, found in parts.items()}
 
     def _has_committed(self) -> bool:
         return any(entry.getPath().getName().isdigit() for entry in self._entries("commits"))

@@ -168,7 +168,6 @@ class ShardProcessor(StatefulProcessor):
     def _restored(self, shard: int) -> _Live:
         """The worker of a shard as the state has it, or a new one."""
         job, clock, store = self._job, SystemClock(), StateStore()
-        self._variables.check()
         store.bind(self._variables)
         lookout = self._lookout(job)
         topics = job.topics if self._variables.token() is None else lookout.topics()

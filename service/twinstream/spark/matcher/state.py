@@ -3,6 +3,7 @@
 Spark keeps the state variables of a shard under its key, and commits them with the offsets of the batch: all
 that a batch did, or nothing. So the state needs no lease and no fence of its own. A checkpoint has the same
 parts as in the service (`checkpoints.format`): a head, a base with its deltas, and the kept divergences.
+They are kept in *pieces*, since Spark does not always take a long value whole (`PIECE_BYTES`).
 
 A task may run twice, and the second time in another Python worker. So each save has a *token*, drawn at
 random: a live worker goes on only from the very save that the query has committed.
@@ -14,7 +15,8 @@ missed loudly, and not compared without.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -33,43 +35,69 @@ UNBEGUN = (
 )
 
 
+PIECE_BYTES = 16_384
+"""The most bytes of a value of the state. Spark 4.0.0 and 4.0.1 take what has come of a message for all of it
+(SPARK-53870): a long one fails now and then. A message of this size comes at once."""
+HEAD, BODY, REPORT = "head", "body/", "report/"
+"""The names of the parts of a save; the number of a body and the id of a report follow."""
+
+
 class Variables(NamedTuple):
     """The state variables of the shard whose rows are handled."""
 
-    head: Any
-    bodies: Any
-    reports: Any
+    save: Any
+    pieces: Any
 
     @classmethod
     def of(cls, handle: StatefulProcessorHandle) -> Variables:
         """Declare them."""
         return cls(
-            handle.getValueState("head", "sequence LONG, token STRING, head BINARY"),
-            handle.getMapState("bodies", "sequence LONG", "body BINARY"),
-            handle.getMapState("reports", "id STRING", "report BINARY"),
+            handle.getValueState("save", "sequence LONG, token STRING"),
+            handle.getMapState("pieces", "part STRING, place INT", "piece BINARY"),
         )
 
     def token(self) -> str | None:
         """The token of the last save; None if there is none."""
-        found = self.head.get()
+        found = self.save.get()
         return None if found is None else found[1]
+
+    def put(self, part: str, content: bytes, before: int = 0) -> int:
+        """Write a part, which had so many pieces before; returns how many it has."""
+        pieces = [content[at : at + PIECE_BYTES] for at in range(0, len(content), PIECE_BYTES)]
+        for place, piece in enumerate(pieces):
+            self.pieces.updateValue((part, place), (piece,))
+        for place in range(len(pieces), before):
+            self.pieces.removeKey((part, place))
+        return len(pieces)
 
     def begin(self, stored: Stored) -> None:
         """Begin with what was moved here."""
-        for place, body in enumerate(stored.bodies, 1 + (stored.sequence or 0) - len(stored.bodies)):
-            self.bodies.updateValue((place,), (body,))
+        self.put(HEAD, stored.head)
+        for number, body in enumerate(stored.bodies, 1 + (stored.sequence or 0) - len(stored.bodies)):
+            self.put(f"{BODY}{number}", body)
         for name, report in stored.divergences.items():
-            self.reports.updateValue((name,), (report,))
-        self.head.update((stored.sequence, uuid4().hex, stored.head))
+            self.put(f"{REPORT}{name}", report)
+        self.save.update((stored.sequence, uuid4().hex))
 
-    def check(self) -> None:
-        """Raise CheckpointError if the state is of another version, or lacks what its worker had taken."""
-        found = self.head.get()
-        if found is None:
-            return
-        if not found[2]:
-            raise CheckpointError(UNBEGUN)
-        checkpoint.decode(bytes(found[2]), ANEW)
+
+def whole_parts(pieces: Iterable[tuple[str, int, bytes]]) -> dict[str, bytes]:
+    """The parts of a save, by name, from all their pieces in any order."""
+    found: defaultdict[str, list[bytes]] = defaultdict(list)
+    for part, _, piece in sorted(pieces):
+        found[part].append(piece)
+    return {part: b"".join(those) for part, those in found.items()}
+
+
+def body_numbers(parts: Iterable[str]) -> list[int]:
+    """The numbers of the bodies among some parts, in order."""
+    return sorted(int(part.removeprefix(BODY)) for part in parts if part.startswith(BODY))
+
+
+def stored_of(sequence: int, parts: Mapping[str, bytes]) -> Stored:
+    """A save from its parts."""
+    reports = {part.removeprefix(REPORT): report for part, report in parts.items() if part.startswith(REPORT)}
+    bodies = [parts[f"{BODY}{number}"] for number in body_numbers(parts)]
+    return Stored(sequence, parts[HEAD], bodies, reports)
 
 
 class StateStore:
@@ -82,7 +110,7 @@ class StateStore:
         self._variables: Variables | None = None
         self._sequences: list[int] = []
         self._sequence: int | None = None
-        self._bytes = 0
+        self._pieces: dict[str, int] = {}
         self.token: str | None = None
         self.head = b""
         self._saved: dict[str, bytes] = {}
@@ -106,17 +134,25 @@ class StateStore:
         return True
 
     def load(self) -> Stored:
-        """The state saved last."""
-        found = self._state.head.get()
+        """The state saved last.
+
+        Raises CheckpointError if it is of another version, or lacks what its worker had taken.
+        """
+        found = self._state.save.get()
         if found is None:
             return EMPTY
-        sequence, self.token, head = found
-        bodies = {key[0]: bytes(body[0]) for key, body in self._state.bodies.iterator()}
-        reports = {key[0]: bytes(report[0]) for key, report in self._state.reports.iterator()}
-        self._sequence, self._sequences = sequence, sorted(bodies)
-        self._saved = dict(reports)  # They may not have been told, if the job ended meanwhile.
-        self.head = bytes(head)
-        return Stored(sequence, bytes(head), [bodies[one] for one in self._sequences], reports)
+        sequence, self.token = found
+        pieces = [(*key, bytes(piece)) for key, (piece,) in self._state.pieces.iterator()]
+        parts = whole_parts(pieces)
+        if HEAD not in parts:
+            raise CheckpointError(UNBEGUN)
+        checkpoint.decode(parts[HEAD], ANEW)
+        stored = stored_of(sequence, parts)
+        self._pieces = Counter(part for part, *_ in pieces)
+        self._sequence, self._sequences = sequence, body_numbers(parts)
+        self._saved = dict(stored.divergences)  # They may not have been told, if the job ended meanwhile.
+        self.head = stored.head
+        return stored
 
     def save(self, new: Checkpoint) -> None:
         """Make a checkpoint take effect with the batch. Raises Outdated for a delta on another one."""
@@ -124,32 +160,38 @@ class StateStore:
             raise Outdated(f"the state has checkpoint {self._sequence}, not {new.after}")
         self._drop(len(self._sequences) if new.after is None else new.dropped)
         if new.anew:
-            self._state.reports.clear()
-        self._state.bodies.updateValue((new.sequence,), (new.body,))
+            for part in [one for one in self._pieces if one.startswith(REPORT)]:
+                self._put(part, b"")
+        self._put(HEAD, new.head)
+        self._put(f"{BODY}{new.sequence}", new.body)
         for key, report in new.divergences.items():
-            self._state.reports.updateValue((key,), (report,))
+            self._put(f"{REPORT}{key}", report)
         self._saved.update(new.divergences)
         self.token, self._sequence = uuid4().hex, new.sequence
         self._sequences.append(new.sequence)
         self.head = new.head
-        self._state.head.update((new.sequence, self.token, new.head))
+        self._state.save.update((new.sequence, self.token))
+
+    def _put(self, part: str, content: bytes) -> None:
+        """Write a part; without content it leaves."""
+        self._pieces[part] = self._state.put(part, content, self._pieces.pop(part, 0))
 
     def note_taken(self) -> None:
         """Note that the worker has taken records, if none of it could be saved yet: see `UNBEGUN`."""
         if self._sequence is None:
             self.token = uuid4().hex
-            self._state.head.update((0, self.token, b""))
+            self._state.save.update((0, self.token))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:
-            self._state.bodies.removeKey((sequence,))
+            self._put(f"{BODY}{sequence}", b"")
         del self._sequences[:count]
 
     def clear(self) -> None:
         """Delete everything."""
         for variable in self._state:
             variable.clear()
-        self._sequences, self._sequence, self.token = [], None, None
+        self._sequences, self._sequence, self._pieces, self.token = [], None, {}, None
 
     def renew(self, sequence: int) -> bool:
         """Whether the state has the checkpoint with this sequence number."""
