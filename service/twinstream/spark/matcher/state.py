@@ -174,7 +174,9 @@ class StateStore:
 
     def _put(self, part: str, content: bytes) -> None:
         """Write a part; without content it leaves."""
-        self._pieces[part] = self._state.put(part, content, self._pieces.pop(part, 0))
+        count = self._state.put(part, content, self._pieces.pop(part, 0))
+        if count:
+            self._pieces[part] = count
 
     def note_taken(self) -> None:
         """Note that the worker has taken records, if none of it could be saved yet: see `UNBEGUN`."""
