@@ -70,11 +70,12 @@ def declared(draw: st.DrawFn) -> dict[str, Any]:
 def parts_identities(spec: Spec, lines: list[Line], shards: int) -> bool:
     """Whether events of one identity go to several shards: their keys or their kinds differ."""
     codec, found = Codec(spec), defaultdict[Any, set[int]](set)
-    addresses, identity = Addresses(codec, shards), codec.identity
-    for one in lines if identity is not None else ():
-        assert identity is not None
+    if codec.identity is None:
+        return False
+    addresses = Addresses(codec, shards)
+    for one in lines:
         assert one.record is not None
-        found[identity(one.record)].update(addresses.of([one.record], one.side))
+        found[codec.identity(one.record)].update(addresses.of([one.record], one.side))
     return any(len(numbers) > 1 for numbers in found.values())
 
 

@@ -33,6 +33,7 @@ from twinstream.status.comparison import ComparisonStatus
 
 RESULTS = "results"
 LONG = 20_000
+"""Bytes of a value from which on the state in memory refuses it."""
 
 
 class MemoryLookout:
