@@ -50,9 +50,28 @@ def test_j_and_k_go_through_the_rows_enter_opens_one_and_u_leads_up_again(overvi
         keys.press(key)
         expect(part(overview, "id")).to_have_text(identifier)
     keys.press("u")
+    expect(verdict(overview)).to_have_text("≠DIVERGED")  # The address changes before the page does.
     expect(overview).to_have_url(re.compile(f"#/{NAME}$"))
     keys.press("u")
     expect(overview).to_have_url(re.compile("#/$"))
+
+
+def test_a_row_keeps_the_focus_where_another_comes_before_it_and_where_more_is_known_of_it(
+    service: Served, overview: Page
+) -> None:
+    overview.goto(at(service))
+    expect(row(overview, "d-2")).to_be_visible()
+    focused = row(overview, "d-2").get_by_role("link").first
+    overview.keyboard.press("j")
+    expect(focused).to_be_focused()
+    service.publish(divergence("d-3"))
+    expect(row(overview, "d-3")).to_be_visible()
+    expect(focused).to_be_focused()
+    service.publish(divergence("d-2", late=4.0))
+    expect(row(overview, "d-2")).to_contain_text("Late:")
+    expect(focused).to_be_focused()
+    overview.keyboard.press("j")
+    expect(row(overview, "d-1").get_by_role("link").first).to_be_focused()
 
 
 def test_a_slash_searches_and_letters_that_are_typed_are_no_keys(overview: Page) -> None:

@@ -4,7 +4,7 @@
 // The order stays while a pointer or the focus is in the list: nothing moves away from under it. Else it is taken anew
 // every few seconds, and at once when another is asked for.
 
-import { el, fill, render, setAttribute, setText, slot } from "./base/dom.js";
+import { el, fill, render, setAttribute, setChildren, setText, slot } from "./base/dom.js";
 import { count, counted, duration, rate, secondsSince, short, span } from "./base/format.js";
 import { when } from "./base/times.js";
 import { title } from "./differences/words.js";
@@ -108,7 +108,7 @@ function showCards(list, entries, context) {
     showCard(card, entry, context);
     return card;
   });
-  setOrder(list, isDue(list, context) ? wanted : asBefore(list, wanted));
+  setChildren(list, isDue(list, context) ? wanted : asBefore(list, wanted));
 }
 
 let ordered = { asked: null, at: -Infinity };
@@ -125,15 +125,6 @@ function isDue(list, { now, asked }) {
 function asBefore(list, wanted) {
   const places = new Map([...list.children].map((card, index) => [card, index]));
   return wanted.toSorted((one, other) => (places.get(one) ?? Infinity) - (places.get(other) ?? Infinity) || 0);
-}
-
-/** Make the cards those of the list; only what is out of its place is moved, so that the rest keeps the focus. */
-function setOrder(list, cards) {
-  const kept = new Set(cards);
-  for (const card of [...list.children]) if (!kept.has(card)) card.remove();
-  cards.forEach((card, index) => {
-    if (list.children[index] !== card) list.insertBefore(card, list.children[index] ?? null);
-  });
 }
 
 const part = (name, attributes = {}, tag = "span") => el(tag, { "data-slot": name, ...attributes });

@@ -38,13 +38,20 @@ export function renew() {
   edition += 1;
 }
 
-/** Rebuild the children of `node` by `make` only when `data` is not what it shows already. */
+/**
+ * Rebuild the children of `node` by `make` only when `data` is not what it shows already. The focus stays at its place
+ * among all that can have it.
+ */
 export function render(node, data, make) {
   const key = `${edition} ${JSON.stringify(data)}`;
   if (shown.get(node) === key) return;
   shown.set(node, key);
+  const at = focusable(node).indexOf(document.activeElement);
   node.replaceChildren(...make(data).filter((child) => child));
+  focusable(node)[at]?.focus({ preventScroll: true });
 }
+
+const focusable = (node) => [...node.querySelectorAll("a, button, input, summary")];
 
 /**
  * Make the children of `list` those of `items`, in their order. `make(item)` makes a child once for each `key(item)`;
@@ -58,6 +65,16 @@ export function keyed(list, items, key, make, show) {
     show(child, item);
     return child;
   });
-  if (children.length !== list.children.length || children.some((child, index) => list.children[index] !== child))
-    list.replaceChildren(...children);
+  setChildren(list, children);
+}
+
+/** Make `children` those of `list`; only what is out of its place is moved, and what has the focus keeps it. */
+export function setChildren(list, children) {
+  const kept = new Set(children);
+  const focused = document.activeElement;
+  for (const child of [...list.children]) if (!kept.has(child)) child.remove();
+  children.forEach((child, index) => {
+    if (list.children[index] !== child) list.insertBefore(child, list.children[index] ?? null);
+  });
+  if (list.contains(focused)) focused.focus({ preventScroll: true });
 }
