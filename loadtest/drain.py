@@ -31,7 +31,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
-from twinstream.matcher.memory import collect_rarely, resident_bytes
+from twinstream.matcher.memory import FreedMemory, collect_rarely, resident_bytes
 from twinstream.ports import Batch
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
@@ -62,6 +62,7 @@ class Matcher:
         self.comparison = Comparison(rules_of(spec, codec))
         self._intake = Intake(codec, self.comparison, SystemClock(), 0, SeenEvents(spec, codec))
         self._intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
+        self._freed = FreedMemory()
         self._since_look = 0
         self.longest_look_ms = 0.0
 
@@ -84,6 +85,7 @@ class Matcher:
             self._intake.survey((False, False))
             for side in Side:
                 self.comparison.ledger.held.of(side).take_changes()
+            self._freed.look(self.comparison)
             self.longest_look_ms = max(self.longest_look_ms, 1e3 * (time.thread_time() - started))
 
 

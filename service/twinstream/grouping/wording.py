@@ -63,7 +63,7 @@ def sentence(group: Group, whole: Whole) -> str:
     '7,868 changed, all in `campaign_id`; 39 of 100 keys; value + 1 in 100 %.'
     """
     if group.kind == "others":
-        return f"{group.count:,} others: more kinds of difference than are grouped."
+        return f"{group.count:,} others, which are in no group of their own."
     what = f"{group.count:,} {_KINDS[group.kind]}{_fields(group)}"
     parts = what, *_common(group, whole), *_keys(group, whole), *_times(group), *_patterns(group)
     return f"{'; '.join(parts)}."

@@ -34,7 +34,7 @@ from twinstream.intake.clock_skew import ClockSkew
 from twinstream.intake.falls import Caution, Trail
 from twinstream.intake.intake import Intake
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.matcher.memory import watch_memory
+from twinstream.matcher.memory import FreedMemory, watch_memory
 from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
 from twinstream.matcher.schedule import SaveSchedule
@@ -112,6 +112,7 @@ class Worker:
         self._sampler = UnmatchedSampler(spec.name, explainer, publisher)
         self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
         self._run = self._new_run()
+        self._freed = FreedMemory()
         self._owns = False
         self._next_beat = 0.0
 
@@ -368,6 +369,7 @@ class Worker:
             return
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._settlement.take()
+        self._freed.look(self.comparison)
         self._sampler.show(self.comparison, self._settlement.at_end)
         self._report_closed()
         self._reports.add_explained(self.comparison.differences.known.take_examples())

@@ -154,14 +154,12 @@ def test_a_group_of_which_no_record_is_kept_says_so(service: Served, page: Page)
 
 
 def test_smaller_groups_and_those_without_a_group_are_behind_a_click(service: Served, page: Page) -> None:
-    others = Group(
-        id="others", kind="others", count=7, text="7 others: more kinds of difference than are grouped."
-    )
+    others = Group(id="others", kind="others", count=7, text="7 others, which are in no group of their own.")
     publish(service, *[group(count=100 - number, fields=[f"f{number}"]) for number in range(6)], others)
     expect(groups(page).last).to_be_hidden()
     page.get_by_text("3 smaller groups").click()
     expect(groups(page)).to_have_count(7)
-    expect(groups(page).last).to_contain_text("7 others: more kinds of difference than are grouped.")
+    expect(groups(page).last).to_contain_text("7 others, which are in no group of their own.")
     expect(groups(page).last.get_by_role("link")).to_have_count(0)
 
 

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import cast
 
+from twinstream.core.accounting.high_water import HighWater
 from twinstream.core.events import FORM, RECORD, Event, Form
 
-SHRINK_ABOVE = 100_000
-"""The most events at a time above which memory is given back once an eighth of them is left."""
 Records = Sequence[bytes | None]
 
 
@@ -34,11 +33,11 @@ class EventsByRecord:
     (True, False, True, True)
     """
 
-    __slots__ = ("_events", "_most")
+    __slots__ = ("_events", "_water")
 
     def __init__(self) -> None:
         self._events: dict[bytes | int | None, Event] = {}
-        self._most = 0
+        self._water = HighWater()
 
     def add(self, events: Sequence[Event]) -> None:
         """Add events behind all others. Complexity: about 0.1 µs each; 0.5 µs where records are equal."""
@@ -91,9 +90,8 @@ class EventsByRecord:
 
     def shrink(self) -> None:
         """Give back the memory of many events that have left. Complexity: O(1), or O(n) once in n events."""
-        self._most = max(self._most, len(self._events))
-        if self._most > SHRINK_ABOVE and len(self._events) < self._most // 8:
-            self._events, self._most = dict(self._events), len(self._events)
+        if self._water.has_fallen(len(self._events)):
+            self._events = dict(self._events)
 
     def clear(self) -> None:
         """Remove all events."""

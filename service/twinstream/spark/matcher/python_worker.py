@@ -25,9 +25,7 @@ def spare() -> None:
     """Leave as little as possible for PySpark to do before the next task. Call it at the end of a task."""
     global _collected_at  # noqa: PLW0603 - a process has one collector
     collect_rarely()
-    if time.monotonic() - _collected_at < WHOLE_SECONDS:
-        gc.freeze()
-    else:
+    if time.monotonic() - _collected_at >= WHOLE_SECONDS:
         gc.unfreeze()
         _collected_at = time.monotonic()
     for path, finder in [*sys.path_importer_cache.items()]:
