@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
@@ -107,7 +108,8 @@ class Topics:
             self._producer = self._clients.producer.KafkaProducer(
                 self._properties({**writing, "acks": "all"})
             )
-            weakref.finalize(self, _close, self._producer)
+            let_go = weakref.finalize(self, close_beside, self._producer)
+            let_go.atexit = False  # Then the JVM ends, too.
         with _asking(f"topic {topic}"):
             record = self._clients.producer.ProducerRecord(topic, bytearray(value))
             milliseconds = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
@@ -143,10 +145,17 @@ class Topics:
         return [record for record in found if record.offset() < end]
 
 
-def _close(producer: Any) -> None:
-    """Close a producer, whose thread would go on trying to reach its brokers."""
-    with suppress(Py4JError, OSError):  # the JVM may have gone first
-        producer.close()
+def close_beside(producer: Any) -> None:
+    """Close a producer, whose thread would go on trying to reach its brokers; return at once.
+
+    It is called where Python collects garbage: in any thread, at any time. A JVM that ends may not answer.
+    """
+
+    def close() -> None:
+        with suppress(Py4JError, OSError):  # the JVM may have gone first
+            producer.close()
+
+    Thread(target=close, name="closes a producer", daemon=True).start()
 
 
 @contextmanager

@@ -1,0 +1,26 @@
+"""What the driver asks Kafka keeps nobody waiting who does not need the answer."""
+
+from __future__ import annotations
+
+from threading import Event
+
+from twinstream.spark.topics import close_beside
+
+
+class Stuck:
+    """A producer in a JVM that does not answer."""
+
+    def __init__(self) -> None:
+        self.asked, self.answers = Event(), Event()
+
+    def close(self) -> None:
+        self.asked.set()
+        self.answers.wait(60)
+
+
+def test_a_producer_is_closed_and_nobody_waits_for_a_jvm_that_does_not_answer() -> None:
+    producer = Stuck()
+    close_beside(producer)
+    assert producer.asked.wait(10)
+    assert not producer.answers.is_set(), "it still waits for the answer"
+    producer.answers.set()
