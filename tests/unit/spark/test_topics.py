@@ -11,16 +11,18 @@ class Stuck:
     """A producer in a JVM that does not answer."""
 
     def __init__(self) -> None:
-        self.asked, self.answers = Event(), Event()
+        self.asked, self.answers, self.closed = Event(), Event(), Event()
 
     def close(self) -> None:
         self.asked.set()
-        self.answers.wait(60)
+        self.answers.wait(10)
+        self.closed.set()
 
 
 def test_a_producer_is_closed_and_nobody_waits_for_a_jvm_that_does_not_answer() -> None:
     producer = Stuck()
     close_beside(producer)
     assert producer.asked.wait(10)
-    assert not producer.answers.is_set(), "it still waits for the answer"
+    assert not producer.closed.is_set(), "it still waits for the answer"
     producer.answers.set()
+    assert producer.closed.wait(10)

@@ -46,12 +46,12 @@ export function render(node, data, make) {
   const key = `${edition} ${JSON.stringify(data)}`;
   if (shown.get(node) === key) return;
   shown.set(node, key);
-  const at = focusable(node).indexOf(document.activeElement);
+  const at = node.contains(document.activeElement) ? focusable(node).indexOf(document.activeElement) : -1;
   node.replaceChildren(...make(data).filter((child) => child));
-  focusable(node)[at]?.focus({ preventScroll: true });
+  if (at >= 0) focusable(node)[at]?.focus({ preventScroll: true });
 }
 
-const focusable = (node) => [...node.querySelectorAll("a, button, input, summary")];
+const focusable = (node) => [...node.querySelectorAll("a, button, input, select, summary, textarea, [tabindex]")];
 
 /**
  * Make the children of `list` those of `items`, in their order. `make(item)` makes a child once for each `key(item)`;
