@@ -137,7 +137,8 @@ def _freeze() -> None:
 def feed(comparison: Comparison, side: Side, taken: Taken) -> None:
     """Feed a run as the service does: with the twins of its records."""
     records, run = taken
-    comparison.feed(side, run._replace(twins=comparison.twins(side, records)))
+    known = comparison.known(side, run.partition, records)
+    comparison.feed(side, run._replace(twins=known.twins))
 
 
 def _round(comparison: Comparison, left: list[Taken], right: list[Taken], part: slice) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
@@ -97,15 +96,14 @@ class Driver:
         marks: Sequence[Any] | None = None,
         attempts: Sequence[Attempt | None] | None = None,
     ) -> None:
-        twins = self.comparison.twins(side, records)
-        known = None if twins is None else forms_of(twins)
-        forms, refused = self.codec.forms(records, side, known)
+        known = self.comparison.known(side, partition, records)
+        forms, refused = self.codec.forms(records, side, known.forms)
         assert not refused, "every record is an event"
         first = self.offsets[side]
         self.offsets[side] += len(records)
         times = timestamps_ms or [0] * len(records)
         offsets = range(first, self.offsets[side])
-        run = Run(forms, partition, offsets, times, 0.0, marks, attempts, twins=twins)
+        run = Run(forms, partition, offsets, times, 0.0, marks, attempts, twins=known.twins)
         self.comparison.feed(side, run)
 
     def look(self, now: float = 0.0) -> Survey:
@@ -166,6 +164,7 @@ class Driver:
         What the ledger says is held is exactly what matching, scopes, copies of barriers and tables have.
         """
         comparison = self.comparison
+        comparison.settle()
         found = [event for event, _ in comparison.index.unmatched(side)]
         found += [event for scope in comparison.scopes for event in scope.pieces[side]]
         found += comparison.copies[side] if comparison.copies else []

@@ -9,11 +9,14 @@ state over a crash.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
-from typing import cast
+from operator import itemgetter
+from typing import NamedTuple, cast
 
+from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
@@ -22,12 +25,14 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
+from twinstream.core.arrivals.whole_runs import WholeRuns
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
-from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.events import OFFSET, PARTITION, READ_AT, TIMESTAMP_MS, Event, Form, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
 from twinstream.core.matching.index import Index, Pairs
+from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.order import Pairwise, nodes
 from twinstream.core.overdue.by_arrival import OverdueByArrival
@@ -49,6 +54,17 @@ TWO_QUERIES = (
     "two queries of this version write its topic, and `emits` takes one: the batches of one say nothing "
     "about the rows of the other"
 )
+
+
+class Known(NamedTuple):
+    """What is known of some records, since unmatched events of the other side have the same bytes.
+
+    `forms` are theirs, `twins` such events that are in the index; None for each record that is unknown, and
+    in place of a list without any other. A record with a form need not be read.
+    """
+
+    forms: Sequence[Form | None] | None = None
+    twins: Sequence[Event | None] | None = None
 
 
 class Comparison:
@@ -88,7 +104,9 @@ class Comparison:
         self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
         self.tables = self.arrivals.tables
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
-        self._looks_up_twins = self._matches_twins()
+        self._looks_up_twins = self._is_plain() and rules.equal_by_record
+        self._waits: Counter[float] = Counter()
+        self._whole_runs = self._pairs_whole_runs()
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
@@ -98,11 +116,14 @@ class Comparison:
         self.ended = self.ending.ended
         self.surveyed = Survey()
 
-    def _matches_twins(self) -> bool:
+    def _is_plain(self) -> bool:
         """Whether events go to matching as they come, and no memory needs each of them."""
-        rules = self.rules
-        plain = not (rules.halt or self.copies) and self.tables is None and self.ledger.repeats is None
-        return plain and rules.equal_by_record
+        return not (self.rules.halt or self.copies) and self.tables is None and self.ledger.repeats is None
+
+    def _pairs_whole_runs(self) -> WholeRuns | None:
+        if self._is_plain() and self.bags is None and type(self.index) is LanesIndex:
+            return WholeRuns(self.index, self._enter, self._pair_runs)
+        return None
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
         rules, ledger = self.rules, self.ledger
@@ -150,56 +171,85 @@ class Comparison:
 
     # -- feeding ------------------------------------------------------------------------------------------
 
-    def twins(self, side: Side, records: Sequence[bytes | None]) -> list[Event | None] | None:
-        """For each new record of a side an unmatched event of the other one with the same bytes, its *twin*.
-
-        None if no record has one, or they are not worth looking up. A record with a twin has its form, and
-        need not be read.
-        """
+    def known(self, side: Side, partition: int, records: Sequence[bytes | None]) -> Known:
+        """What is known of new records of a side without reading them: see `Known`."""
         if not self._looks_up_twins:
-            return None
-        twins = self.ledger.held.twins(side.other, records)
-        return twins if any(twins) else None
+            return Known()
+        ahead = None if self._whole_runs is None else self._whole_runs.known(side, partition, records)
+        if ahead is None:
+            twins = self.ledger.held.twins(side.other, records)
+            return Known(forms_of(twins), twins) if any(twins) else Known()
+        if all(ahead):
+            return Known(ahead)
+        others = [None if form else record for form, record in zip(ahead, records, strict=True)]
+        twins = self.ledger.held.twins(side.other, others)
+        forms = [one or other for one, other in zip(ahead, forms_of(twins), strict=True)]
+        return Known(forms, twins)
 
-    def feed(self, side: Side, run: Run) -> list[Event]:
-        """Take a run of one side; return the events of the other side that its events were paired with.
+    def feed(self, side: Side, run: Run) -> Counter[float]:
+        """Take a run of one side; return how many of the events now paired had waited since which `read_at`.
 
         Complexity: O(1) an event, except for orders about times (O(∛n)) and by a function (O(n)).
         """
         run = self.arrivals.without_replays(side, run)
         self.checks.take(side, run, self.certainty.moment)
         if not self.rules.halt:
-            return self._feed(side, run) if run.forms else []
-        partners: list[Event] = []
+            if run.forms:
+                self._feed(side, run)
+            return self._take_waits()
         for place, one in enumerate(run.singly()):
             if self.halted:
                 self.cut_short = True
                 self.ignore(side, len(run.forms) - place)
                 break
-            partners += self._feed(side, one)
+            self._feed(side, one)
             if self.in_dispute:
                 self.review()  # How events were read must not decide where a known difference ends.
-        return partners
+        return self._take_waits()
 
-    def _feed(self, side: Side, run: Run) -> list[Event]:
+    def _take_waits(self) -> Counter[float]:
+        waits, self._waits = self._waits, Counter()
+        return waits
+
+    def _feed(self, side: Side, run: Run) -> None:
         faced = self.ending.unanswered(side) if self.ended[side.other] else 0
         self.ledger.accounts[side].consumed += len(run.forms)
         self.ledger.read[side][run.partition] = run.offsets[-1]
         if self.overflowing:
             self.ledger.give_up(side, next(run.events()))
-            return []
+            return
         for hole in self.watch.came(side, run):
             self.hole(hole)
         self.clocks.saw(side, run)
-        twins = self._match_twins(side, run)
-        rest = run.behind(len(twins)) if twins else run
-        partners = [*twins, *self._take(side, rest)] if rest.forms else twins
+        if self._whole_runs is None or any(self.ended):
+            self._enter(side, run)
+        else:
+            self._whole_runs.feed(side, run)
         self.open_scopes.close_finished()
         if self.ended[side.other] and self.ending.unanswered(side) > faced:
             self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
-        return partners
+
+    def _pair_runs(self, side: Side, came: Run, ahead: Run) -> None:
+        """Book a run of a side, and one of the other side that was ahead of the index and equals it."""
+        forms = came.forms if side is Side.RIGHT else ahead.forms
+        self.ledger.met(side, forms, came.timestamps_ms, ahead.timestamps_ms)
+        self._waits[ahead.read_at] += len(forms)
+
+    def _enter_ahead(self) -> None:
+        """Let all events enter the index, as if no run had been paired as a whole."""
+        if self._whole_runs is not None:
+            self._whole_runs.enter_all()
+            self.open_scopes.close_finished()
+
+    def _enter(self, side: Side, run: Run) -> int:
+        """Match the events of a run with those in the index, and book them; returns the number of pairs."""
+        twins = self._match_twins(side, run)
+        rest = run.behind(len(twins))
+        partners = [*twins, *self._take(side, rest)] if rest.forms else twins
+        self._waits.update(map(_READ_AT, partners))
+        return len(partners)
 
     def _match_twins(self, side: Side, run: Run) -> list[Event]:
         """Match the first records of a run with their twins, as far as these are their minimal partners."""
@@ -353,6 +403,7 @@ class Comparison:
 
         A difference in dispute is not proven yet, and its cause may be in the input that was not checked.
         """
+        self._enter_ahead()
         self.open_scopes.hole(hole)
 
     def doubt_pairs(self) -> None:
@@ -365,6 +416,7 @@ class Comparison:
 
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
+        self._enter_ahead()
         self.checks.disown(self.proven.vouched_at)
         self.differences.disown()
         self.open_scopes.disown(self.proven.vouched_at)
@@ -382,12 +434,14 @@ class Comparison:
 
     def refresh(self) -> None:
         """Bring all provisional explanations up to date, whatever it costs."""
+        self._enter_ahead()
         self.open_scopes.refresh(self.index, self._over)
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
         """End a side: no more of its events will come. Once both end, every event left is a difference."""
+        self._enter_ahead()
         self.ended[side] = True
         self.arrivals.end(side)
         if self.copies and not self._done:
@@ -430,6 +484,7 @@ class Comparison:
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
+        self._enter_ahead()
         survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
@@ -444,6 +499,7 @@ class Comparison:
 
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
+        self._enter_ahead()
         self._surveyor.settle()
 
     # -- reading ------------------------------------------------------------------------------------------
@@ -495,6 +551,9 @@ class Comparison:
         if self.halted or self.overflowing:
             return self.verified_up_to(side, position)
         return _up_to(position, self.surveyed.first_open[side])
+
+
+_READ_AT = itemgetter(READ_AT)
 
 
 def _up_to(position: Mapping[int, int], first: Mapping[int, int]) -> dict[int, int]:

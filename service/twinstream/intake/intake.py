@@ -6,12 +6,10 @@ This module works once a batch; the work for each event is in `Codec.forms` and 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
-from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
@@ -33,7 +31,6 @@ from twinstream.status import comparison as status
 from twinstream.status.comparison import HISTOGRAM_EDGES_SECONDS as EDGES_SECONDS
 
 UNDECODABLE_KEPT = 20
-_read_at = itemgetter(4)
 
 
 class Buckets:
@@ -120,11 +117,10 @@ class Intake:
             return
         started = self._clock.monotonic()
         marks: Sequence[object] | None = self._marks(item)
-        twins = self._comparison.twins(item.side, item.records)
-        known = None if twins is None else forms_of(twins)
-        forms, refused = self._codec.forms(item.records, item.side, known)
+        known = self._comparison.known(item.side, item.partition, item.records)
+        forms, refused = self._codec.forms(item.records, item.side, known.forms)
         self._under_way = item
-        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=twins)
+        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=known.twins)
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
@@ -226,8 +222,7 @@ class Intake:
         if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
             self.first_ms = run.timestamps_ms[0]
         self.seen.note(side, self._in_sight(side, run))
-        partners = comparison.feed(side, run)
-        for read_at, count in Counter(map(_read_at, partners)).items():
+        for read_at, count in comparison.feed(side, run).items():
             self.match_latency.add(run.read_at - read_at, count)
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
         self.max_unmatched = max(self.max_unmatched, unmatched)

@@ -102,7 +102,12 @@ class Ledger:
     ) -> None:
         """Book pairs of new records of a side with their twins, of these forms. Complexity: as `came`."""
         self.held.left(side.other, twins)
-        waited_ms = list(map(_TIME, twins))
+        self.met(side, forms, came_ms, list(map(_TIME, twins)))
+
+    def met(
+        self, side: Side, forms: Sequence[Form], came_ms: Sequence[int], waited_ms: Sequence[int]
+    ) -> None:
+        """Book pairs of new records of a side, with these forms, with others that waited."""
         self._count_forms(forms, came_ms, waited_ms)
         self.advance(side, max(came_ms))
         self.advance(side.other, max(waited_ms))

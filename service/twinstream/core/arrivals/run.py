@@ -35,9 +35,16 @@ class Run(NamedTuple):
         ]
         return Run._make(columns)
 
+    def first(self, count: int) -> Run:
+        """The first records, which are so many."""
+        return self._slice(slice(count))
+
     def behind(self, count: int) -> Run:
         """The records behind the first ones, which are so many."""
-        return Run._make(column[count:] if isinstance(column, Sequence) else column for column in self)
+        return self._slice(slice(count, None)) if count else self
+
+    def _slice(self, part: slice) -> Run:
+        return Run._make(column[part] if isinstance(column, Sequence) else column for column in self)
 
     def events(self) -> Iterator[Event]:
         """The records as events. Complexity: about 30 ns each."""

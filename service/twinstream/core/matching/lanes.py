@@ -148,6 +148,11 @@ class LanesIndex(Index):
                     came(event)
         return pairs
 
+    def is_free(self, side: Side, lanes: Iterable[Hashable]) -> bool:
+        """Whether none of these lanes has an unmatched event of a side, or is set aside."""
+        held = self.held[side]
+        return not held or held.keys().isdisjoint(lanes)
+
     def match_twins(self, side: Side, twins: Sequence[Event]) -> int:
         """See `Index`. Complexity: O(1) a twin; about 0.1 µs.
 
