@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from itertools import chain, compress, count
-from operator import attrgetter, itemgetter, ne
+from itertools import compress, count
+from operator import itemgetter, ne
 
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import CONTENT, RECORD, ROUTE, Form, Side
@@ -33,7 +33,7 @@ from twinstream.core.matching.lanes import LanesIndex
 LEAST = 8
 """The fewest events that begin to wait ahead: fewer are matched as soon by the index."""
 MOST = 32_768
-"""The most events of a side ahead: more of them would enter the index in one long step."""
+"""The most events of a partition ahead: more of them would enter the index in one long step."""
 PIECE = 100
 """The events that enter at once where it is unknown how many of them have partners in the index."""
 LONGEST_PAUSE = 1000
@@ -51,7 +51,6 @@ class WholeRuns:
     ) -> None:
         self._index, self._take, self._pair = index, enter, pair
         self._ahead: tuple[dict[int, deque[Run]], dict[int, deque[Run]]] = ({}, {})
-        self._number = [0, 0]
         self._entered: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._pause = self._left_alone = 0
 
@@ -82,9 +81,9 @@ class WholeRuns:
 
     def enter_all(self) -> None:
         """Let all events enter the index."""
-        for side in Side:
-            if self._enter_side(side):
-                self._leave_alone()  # They had partners elsewhere.
+        paired = sum(self._enter_part(side, partition) for side in Side for partition in self._ahead[side])
+        if paired:
+            self._leave_alone()  # They had partners in other partitions.
 
     def _meet(self, side: Side, run: Run, ahead: deque[Run]) -> Run:
         """Pair a run with those that are ahead in its partition; returns the rest of it, which faces none."""
@@ -99,7 +98,6 @@ class WholeRuns:
             if same < min(len(run.forms), len(there.forms)) or not self._are_minimal(there.forms[:same]):
                 return self._differ(side, run)
             self._pair(side, run.first(same), there.first(same))
-            self._number[side.other] -= same
             run, rest = run.behind(same), there.behind(same)
             if rest.forms:
                 ahead[0] = rest
@@ -112,9 +110,9 @@ class WholeRuns:
         return all(self._index.is_free(side, map(_ROUTE, forms)) for side in Side)
 
     def _differ(self, side: Side, run: Run) -> Run:
-        """Let all events of the other side enter, since this run of a side differs from them; returns it."""
+        """Let the events of the other side enter, since this run of a side differs from them; returns it."""
         self._leave_alone()
-        self._enter_side(side.other)
+        self._enter_part(side.other, run.partition)
         return run
 
     def _leave_alone(self) -> None:
@@ -136,30 +134,25 @@ class WholeRuns:
             self._enter_behind(side, run)
             return
         ahead.append(run)
-        self._number[side] += len(run.forms)
-        if self._number[side] > MOST:
-            self._enter_side(side)
+        if sum(len(one.forms) for one in ahead) > MOST:
+            self._enter_part(side, run.partition)
 
     def _enter(self, side: Side, run: Run) -> int:
         self._entered[side][run.partition] += len(run.forms)
         return self._take(side, run)
 
     def _enter_behind(self, side: Side, run: Run) -> None:
-        """Let a run enter behind the earlier ones of its side."""
-        self._enter_side(side)
+        """Let a run enter behind the earlier ones of its partition."""
+        self._enter_part(side, run.partition)
         if run.forms:
             self._enter(side, run)
 
-    def _enter_side(self, side: Side) -> int:
-        """Let all events of a side enter in the order in which they came; returns the number of pairs."""
-        if not self._number[side]:
-            return 0
-        queues = self._ahead[side].values()
-        runs = sorted(chain.from_iterable(queues), key=_READ_AT)
-        for queue in queues:
-            queue.clear()
-        self._number[side] = 0
-        return sum(self._enter(side, run) for run in runs)
+    def _enter_part(self, side: Side, partition: int) -> int:
+        """Let the events of a partition enter in their order; returns the number of pairs."""
+        runs, pairs = self._ahead[side].get(partition), 0
+        while runs:
+            pairs += self._enter(side, runs.popleft())
+        return pairs
 
 
 def _place(content: bytes, forms: Sequence[Form]) -> int:
@@ -188,4 +181,3 @@ def _equal(one: Sequence[bytes | None], other: Sequence[bytes]) -> int:
 _CONTENT = itemgetter(CONTENT)
 _RECORD = itemgetter(RECORD)
 _ROUTE = itemgetter(ROUTE)
-_READ_AT = attrgetter("read_at")
