@@ -4,7 +4,7 @@
 
 For each scenario (see `matching_scenarios`) the left stream runs ahead of the right one by a *drift*, the
 number of events that stay unmatched. Both streams are fed in turn, in runs of 1,000 decoded events, to the
-comparison as the service does: what is measured is `Comparison.twins` and `feed`, with accounts and the
+comparison as the service does: what is measured is `Comparison.known` and `feed`, with accounts and the
 memory of recent matches, but no reading, decoding or explaining. So between drift and drift + 1,000 events
 are unmatched. Forms are made before, those of each side from bytes of its own; the garbage collector is set
 as in the service.
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import click
 from rich.console import Console
@@ -135,9 +135,11 @@ def _freeze() -> None:
 
 
 def feed(comparison: Comparison, side: Side, taken: Taken) -> None:
-    """Feed a run as the service does: with the twins of its records."""
+    """Feed a run as the service does: with the forms that are known, and the twins of its records."""
     records, run = taken
     known = comparison.known(side, run.partition, records)
+    if known.forms is not None and all(known.forms):
+        run = run._replace(forms=cast("Sequence[Form]", known.forms))
     comparison.feed(side, run._replace(twins=known.twins))
 
 

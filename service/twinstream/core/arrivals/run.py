@@ -15,7 +15,7 @@ class Run(NamedTuple):
 
     `marks` are given where a clock reads any; `attempts` where replays are to be recognised; `facts` where
     checks are declared: of each record a fact for each check (see `checks`). `twins` are unmatched events of
-    the other side with equal records, where they are looked up (see `Comparison.twins`).
+    the other side with equal records, where they are looked up (see `Comparison.known`).
     """
 
     forms: Sequence[Form]

@@ -33,7 +33,7 @@ from twinstream.core.matching.lanes import LanesIndex
 LEAST = 8
 """The fewest events that begin to wait ahead: fewer are matched as soon by the index."""
 MOST = 32_768
-"""The most events of a partition ahead: more of them would enter the index in one long step."""
+"""The most events of a side ahead: at a look they enter the index, which takes some ten milliseconds."""
 PIECE = 100
 """The events that enter at once where it is unknown how many of them have partners in the index."""
 LONGEST_PAUSE = 1000
@@ -51,6 +51,7 @@ class WholeRuns:
     ) -> None:
         self._index, self._take, self._pair = index, enter, pair
         self._ahead: tuple[dict[int, deque[Run]], dict[int, deque[Run]]] = ({}, {})
+        self._number = [0, 0]
         self._entered: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._pause = self._left_alone = 0
 
@@ -98,6 +99,7 @@ class WholeRuns:
             if same < min(len(run.forms), len(there.forms)) or not self._are_minimal(there.forms[:same]):
                 return self._differ(side, run)
             self._pair(side, run.first(same), there.first(same))
+            self._number[side.other] -= same
             run, rest = run.behind(same), there.behind(same)
             if rest.forms:
                 ahead[0] = rest
@@ -134,7 +136,8 @@ class WholeRuns:
             self._enter_behind(side, run)
             return
         ahead.append(run)
-        if sum(len(one.forms) for one in ahead) > MOST:
+        self._number[side] += len(run.forms)
+        if self._number[side] > MOST:
             self._enter_part(side, run.partition)
 
     def _enter(self, side: Side, run: Run) -> int:
@@ -151,6 +154,7 @@ class WholeRuns:
         """Let the events of a partition enter in their order; returns the number of pairs."""
         runs, pairs = self._ahead[side].get(partition), 0
         while runs:
+            self._number[side] -= len(runs[0].forms)
             pairs += self._enter(side, runs.popleft())
         return pairs
 

@@ -8,7 +8,7 @@ The hot path of the whole service. Why it is fast, and still exact:
   record itself: byte-equal records are equal, and the canonical form is computed only if two differ.
 - With a tolerance the content is the record, too: canonical forms do not say how far numbers differ.
 - The other side usually brings the same bytes. A record with an unmatched twin has the form of the twin, and
-  is not decoded at all (`Comparison.twins`).
+  is not decoded at all (`Comparison.known`).
 - Kind, route and identity are read from the compared part of a value. So equal events have equal ones.
 - Where rows replace each other, each is read the exact way. The content of one that deletes is its key.
 """
