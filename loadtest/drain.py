@@ -44,10 +44,10 @@ START_MS = 1_700_000_000_000
 
 
 def batches(side: Side) -> Iterator[Batch]:
-    """The batches of one side, partition by partition, with bytes of its own."""
+    """The batches of one side, partition by partition, with bytes of its own; a key is in one partition."""
     for number in range(10**9):
         partition, first = number % PARTITIONS, number // PARTITIONS * BATCH
-        numbers = range(number * BATCH, (number + 1) * BATCH)
+        numbers = [PARTITIONS * place + partition for place in range(first, first + BATCH)]
         records = [bytes(bytearray(event(one, side.name, "all")[1])) for one in numbers]
         times = [START_MS + one // 100 for one in numbers]
         yield Batch(side, partition, records, range(first, first + BATCH), times)
@@ -105,6 +105,7 @@ def measured(order: str, events: int) -> dict[str, float]:
     with_all = resident_bytes()
     drain = matcher.take(islice(right, events // BATCH))
     assert matcher.comparison.unmatched(Side.LEFT) == 0, "all have left"
+    assert not matcher.comparison.holes, "all of it was compared"
     matcher.take(in_turn(events // BATCH))
     return {
         "few_ns": few,

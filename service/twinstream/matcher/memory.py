@@ -45,6 +45,7 @@ class FreedMemory:
     def look(self, comparison: Comparison) -> None:
         """Look at the number of unmatched events."""
         if self._water.has_fallen(sum(map(comparison.unmatched, Side))):
+            comparison.index.shrink()
             gc.collect()
             if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
                 trim(0)

@@ -177,6 +177,10 @@ class Index(ABC):
         """
         return 0
 
+    def shrink(self) -> None:
+        """Give back the memory of many unmatched events that have left. Complexity: O(n) in the others."""
+        return
+
     def feed_again(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Call `take` for the events that a scope returns; of the pairs, the left events are the partners."""
         pairs = Pairs([], [])

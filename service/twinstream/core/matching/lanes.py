@@ -148,6 +148,10 @@ class LanesIndex(Index):
                     came(event)
         return pairs
 
+    def shrink(self) -> None:
+        left, right = self.held
+        self.held = dict(left), dict(right)
+
     def is_free(self, side: Side, lanes: Iterable[Hashable]) -> bool:
         """Whether none of these lanes has an unmatched event of a side, or is set aside."""
         held = self.held[side]
