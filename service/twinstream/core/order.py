@@ -177,7 +177,7 @@ def ordered_class(order: Order, route: Any) -> Hashable | None:
 
     Kafka keeps no order between the partitions of a topic, so all events of a class must be in one of them.
     """
-    if isinstance(order, Lanes):  # It is asked for most events, and a pattern takes twice as long.
+    if isinstance(order, Lanes):  # It is asked often, and a pattern takes twice as long.
         return None if type(route) is bytes else route
     match order:
         case Keyed() | Branches():

@@ -149,8 +149,10 @@ class LanesIndex(Index):
         return pairs
 
     def shrink(self) -> None:
-        left, right = self.held
-        self.held = dict(left), dict(right)
+        for held in self.held:  # They stay the same dictionaries: `bags` looks at them, too.
+            kept = dict(held)
+            held.clear()
+            held.update(kept)
 
     def is_free(self, side: Side, lanes: Iterable[Hashable]) -> bool:
         """Whether none of these lanes has an unmatched event of a side, or is set aside."""

@@ -138,6 +138,19 @@ def test_where_one_side_alone_has_events_left_over_that_is_a_difference() -> Non
 
 
 @pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_what_is_left_of_one_side_is_a_difference_also_where_memory_was_given_back(*, shrinks: bool) -> None:
+    driver = behind_a_pair()
+    driver.feed(RIGHT, [row(9.6)])
+    if shrinks:
+        driver.comparison.index.shrink()
+    driver.feed(RIGHT, [row(10.6)])
+    driver.end()
+    assert driver.comparison.diverged
+    assert (driver.kinds(), unknown(driver)) == (["extra"], [])
+
+
+@pytest.mark.usefixtures("forgetful")
 def test_a_clock_proves_nothing_of_what_could_be_paired_with_more_memory() -> None:
     driver = behind_a_pair(more="\noverdue: {clock: arrival, after: 1s, proves: true}")
     driver.feed(RIGHT, [row(9.6)])
