@@ -60,7 +60,8 @@ class Matcher:
         spec = loads(spec_text("drain", ["reference", "candidate"], order, "all"))
         codec = codec_of(spec)
         self.comparison = Comparison(rules_of(spec, codec))
-        self._intake = Intake(codec, self.comparison, SystemClock(), 0, SeenEvents(spec, codec))
+        self._seen = SeenEvents(spec, codec)
+        self._intake = Intake(codec, self.comparison, SystemClock(), 0, self._seen)
         self._intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
         self._freed = FreedMemory()
         self._since_look = 0
@@ -85,7 +86,7 @@ class Matcher:
             self._intake.survey((False, False))
             for side in Side:
                 self.comparison.ledger.held.of(side).take_changes()
-            self._freed.look(self.comparison)
+            self._freed.look(self.comparison, self._seen)
             self.longest_look_ms = max(self.longest_look_ms, 1e3 * (time.thread_time() - started))
 
 

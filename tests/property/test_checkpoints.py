@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from tests.support.streams import Driver, record, spec
 from twinstream.checkpoints.format import decode, encode
 from twinstream.checkpoints.plan import SavePlanner
+from twinstream.core.accounting.event_rows import event_columns, rows_of
+from twinstream.core.arrivals import whole_runs
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
@@ -82,6 +87,59 @@ def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str
     for kept, known in zip(again.pop("homes"), state.pop("homes"), strict=True):
         assert {name for name, _ in kept} <= {name for name, _ in known}
     assert again == state
+
+
+runs = st.tuples(st.sampled_from(list(Side)), st.integers(0, 1), st.integers(1, 30), st.booleans())
+
+
+@examples(200)
+@given(
+    portion=st.sampled_from([1, 20, whole_runs.PORTION]), taken=st.lists(runs | st.just("save"), max_size=40)
+)
+def test_after_every_save_the_chain_has_all_that_waits_ahead(portion: int, taken: list[Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole_runs, "PORTION", portion)
+        driver, written = Driver(spec("{per_key: [k]}")), Counter[tuple[Side, int]]()
+        chain = Chain(driver)
+        for step in [*taken, "save"]:
+            if step != "save":
+                side, partition, count, changed = step
+                first = written[side, partition]
+                written[side, partition] += count
+                numbers = range(first, first + count)
+                records = [
+                    record({"k": partition, "v": -number if changed else number}) for number in numbers
+                ]
+                driver.feed(side, records, [number * 37 % 101 for number in numbers], partition)
+                driver.comparison.review()
+                continue
+            chain.save()
+            assert _by_partition(chain.state()["held"]) == _by_partition(
+                [event_columns(driver.comparison.ledger.held.of(side)) for side in Side]
+            )
+            _compare_facts(driver.comparison)
+        restored = Comparison(driver.comparison.rules)
+        restore(restored, chain.state(), driver.codec.form, 0.0)
+        assert [restored.ledger.held.of(side).first_open() for side in Side] == [
+            driver.comparison.ledger.held.of(side).first_open() for side in Side
+        ]
+
+
+def _by_partition(held: list[dict[str, Any]]) -> list[list[Any]]:
+    """The rows of both sides, each partition in its order."""
+    return [sorted(rows_of(columns), key=itemgetter(1)) for columns in held]
+
+
+def _compare_facts(comparison: Comparison) -> None:
+    """What is told of the unmatched events of each side is what a list of them tells."""
+    for side in Side:
+        held = comparison.ledger.held.of(side)
+        events = list(held)
+        assert len(held) == len(events) == comparison.unmatched(side)
+        assert held.size_bytes == sum(len(event[0][3]) for event in events)
+        assert held.oldest_ms() == min((event[3] for event in events), default=None)
+        for moment_ms in (10, 50, 100):
+            assert held.until(moment_ms) == sum(1 for event in events if event[3] <= moment_ms)
 
 
 def test_many_saves_leave_few_bodies_and_little_of_what_is_settled() -> None:

@@ -111,8 +111,8 @@ class Oracle:
         self.announced = {number for number in self.announced if self._held_as_diverged(number)}
 
     def _held_as_diverged(self, number: int) -> bool:
-        """Whether a process that starts now would know of a difference."""
-        return look(self._world, number).comparison.diverged
+        """Whether a process that starts now would tell of a difference at once, as of one that was told."""
+        return look(self._world, number)._schedule.hold_divergence
 
     # -- what is published ---------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import traceback
 from contextlib import ExitStack
 from dataclasses import dataclass
+from unittest.mock import patch
 
 from tests.simulation.plant import NO_BUG, Plant
 from tests.simulation.world import World
+from twinstream.core.arrivals import whole_runs
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,14 @@ def logged(seed: int) -> tuple[list[str], Failure | None]:
     return world.scheduler.log or [], failure
 
 
+SHORT_RUNS = {"LEAST": 1, "PORTION": 7}
+"""The runs here are so short that none would wait ahead of the index else, or enter it by portions."""
+
+
 def _run(world: World) -> Failure | None:
     try:
-        world.run()
+        with patch.multiple(whole_runs, **SHORT_RUNS):
+            world.run()
     except AssertionError as violation:
         return Failure(world.scheduler.seed, str(violation))
     except Exception:  # noqa: BLE001 - whatever falls in the product is found

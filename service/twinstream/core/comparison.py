@@ -25,7 +25,7 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.whole_runs import WholeRuns
+from twinstream.core.arrivals.whole_runs import PORTION, Booking, WholeRuns
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import OFFSET, PARTITION, READ_AT, TIMESTAMP_MS, Event, Form, Side
@@ -106,9 +106,9 @@ class Comparison:
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._looks_up_twins = self._is_plain() and rules.equal_by_record
         self._waits: Counter[float] = Counter()
-        self._whole_runs = self._pairs_whole_runs()
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
+        self._whole_runs = self._pairs_whole_runs()
         self._surveyor = self._surveyor_of(self.clocks)
         self.checks = Checks(rules.checks, self.holes)
         self.cut_short = self.overflowing = False
@@ -122,7 +122,10 @@ class Comparison:
 
     def _pairs_whole_runs(self) -> WholeRuns | None:
         if self._is_plain() and self.bags is None and type(self.index) is LanesIndex:
-            return WholeRuns(self.index, self._enter, self._pair_runs)
+            ahead = self.ledger.held.of(Side.LEFT).ahead, self.ledger.held.of(Side.RIGHT).ahead
+            most = math.inf if self.clocks.points is None else PORTION
+            booking = Booking(self._enter, self._enter_seen, self._pair_runs)
+            return WholeRuns(self.index, ahead, booking, most)
         return None
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
@@ -163,6 +166,13 @@ class Comparison:
         """Whether there is a difference that may turn out to be a known one."""
         scopes = any(scope.disputed for scope in self.scopes)
         return self.ending.disputed_at is not None or scopes or len(self.differences.disputed) > 0
+
+    @property
+    def entering(self) -> int:
+        """The number of events that were fed and are not compared yet, though they may have partners."""
+        if self._whole_runs is None or not all(map(self.ledger.waits, Side)):
+            return 0
+        return self._whole_runs.number_entering()
 
     @property
     def disagreeing_batches(self) -> list[str]:
@@ -237,11 +247,43 @@ class Comparison:
         self.ledger.met(side, forms, came.timestamps_ms, ahead.timestamps_ms)
         self._waits[ahead.read_at] += len(forms)
 
-    def _enter_ahead(self) -> None:
+    def _enter_all(self) -> None:
         """Let all events enter the index, as if no run had been paired as a whole."""
-        if self._whole_runs is not None:
+        if self._whole_runs is not None and not self.overflowing:
             self._whole_runs.enter_all()
             self.open_scopes.close_finished()
+
+    def _enter_partners(self) -> None:
+        """Let all events enter if any two of them may be partners, or differ."""
+        if all(map(self.ledger.waits, Side)):
+            self._enter_all()
+
+    def _enter_at_look(self) -> None:
+        """Let those events enter that may have partners, or that a clock judges one by one.
+
+        Nothing enters once no more events are kept: what is there is matched no more, and must not grow.
+        """
+        if self.clocks.points is not None:
+            self._enter_all()
+        elif self._whole_runs is not None and not self.overflowing:
+            for side in Side:
+                if self.rules.proves or self.ledger.waits(side.other):
+                    self._whole_runs.enter_side(side)
+                else:
+                    self._whole_runs.enter_short(side)
+            self.open_scopes.close_finished()
+
+    def _reading(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Reading:
+        """The state of reading: a side of which events are still entering is not at its end."""
+        if self.entering:
+            at_end = (False, False)
+        return Reading(at_end, now_s, gapless=not self.overflowing)
+
+    def _enter_seen(self, side: Side, partition: int) -> int:
+        """Match the events of the oldest run that is ahead in a partition, and was there at a look."""
+        pairs = self._match_earlier(side, self.ledger.held.of(side).enter(partition))
+        self._waits.update(map(_READ_AT, pairs.partners))
+        return len(pairs.partners)
 
     def _enter(self, side: Side, run: Run) -> int:
         """Match the events of a run with those in the index, and book them; returns the number of pairs."""
@@ -352,6 +394,10 @@ class Comparison:
 
     def _match_rows(self, side: Side, events: Sequence[Event]) -> Pairs:
         self.ledger.held.entered(side, events)
+        return self._match_earlier(side, events)
+
+    def _match_earlier(self, side: Side, events: Sequence[Event]) -> Pairs:
+        """Match events of a side that came earlier, and book the pairs."""
         pairs = self._match(side, events)
         self.open_scopes.watch_pairs(pairs)
         if pairs.partners:
@@ -403,7 +449,7 @@ class Comparison:
 
         A difference in dispute is not proven yet, and its cause may be in the input that was not checked.
         """
-        self._enter_ahead()
+        self._enter_partners()
         self.open_scopes.hole(hole)
 
     def doubt_pairs(self) -> None:
@@ -416,7 +462,7 @@ class Comparison:
 
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
-        self._enter_ahead()
+        self._enter_partners()
         self.checks.disown(self.proven.vouched_at)
         self.differences.disown()
         self.open_scopes.disown(self.proven.vouched_at)
@@ -425,8 +471,11 @@ class Comparison:
         """Explain open scopes that have grown, and close those whose sides have met again.
 
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that the credit pays
-        for (see `open_scopes`).
+        for (see `open_scopes`), and a portion of the events that enter the index by portions.
         """
+        if self._whole_runs is not None:
+            self._whole_runs.go_on()
+            self.open_scopes.close_finished()
         closed = self.open_scopes.review(self.index, self._over)
         if self.halted and self.differences.disputed:
             self.differences.settle_disputed()
@@ -434,14 +483,14 @@ class Comparison:
 
     def refresh(self) -> None:
         """Bring all provisional explanations up to date, whatever it costs."""
-        self._enter_ahead()
+        self._enter_all()
         self.open_scopes.refresh(self.index, self._over)
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
         """End a side: no more of its events will come. Once both end, every event left is a difference."""
-        self._enter_ahead()
+        self._enter_all()
         self.ended[side] = True
         self.arrivals.end(side)
         if self.copies and not self._done:
@@ -484,8 +533,8 @@ class Comparison:
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
-        self._enter_ahead()
-        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
+        self._enter_at_look()
+        survey = self.surveyed = self._surveyor.survey(self._reading(at_end, now_s))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
@@ -495,11 +544,11 @@ class Comparison:
 
         Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
-        return self._surveyor.oldest(side, Reading(at_end, gapless=not self.overflowing), limit)
+        return self._surveyor.oldest(side, self._reading(at_end), limit)
 
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
-        self._enter_ahead()
+        self._enter_at_look()
         self._surveyor.settle()
 
     # -- reading ------------------------------------------------------------------------------------------

@@ -102,6 +102,11 @@ class SeenEvents:
         if len(self._keys) > KEYS_LIMIT:
             self._more_keys, self._keys = True, set()
 
+    def move(self) -> None:
+        """Copy the hashes of keys: some keep blocks of memory that all others have left. About 0.2 ms."""
+        if self._keys:
+            self._keys = {str(hashed.encode(), "ascii") for hashed in self._keys}
+
     # -- the results ---------------------------------------------------------------------------------------
 
     def told(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from twinstream.core.accounting.high_water import HighWater
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.explain.coverage import SeenEvents
 
 _STATM = Path("/proc/self/statm")
 _GC_THRESHOLDS = 200_000, 50, 100
@@ -34,18 +35,21 @@ def resident_bytes() -> int:
 class FreedMemory:
     """Gives memory back to the system once most of many unmatched events have left.
 
-    Python gives back a block of a MiB in which nothing is left; but of its lists of free tuples something is
-    left in most blocks. A full collection empties these lists. The C library gives back what is free in
-    between only when it is asked. Complexity: some 50 ms after a million events.
+    Python gives back a block of a MiB only when nothing is left in it. A full collection empties its lists of
+    free tuples, which lie in most blocks. What is remembered of events that have left is moved together. The
+    C library gives back what is free in between when it is asked. Complexity: some 50 ms after a million
+    events.
     """
 
     def __init__(self) -> None:
         self._water = HighWater()
 
-    def look(self, comparison: Comparison) -> None:
+    def look(self, comparison: Comparison, seen: SeenEvents) -> None:
         """Look at the number of unmatched events."""
         if self._water.has_fallen(sum(map(comparison.unmatched, Side))):
             comparison.index.shrink()
+            comparison.ledger.recent.move()
+            seen.move()
             gc.collect()
             if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
                 trim(0)

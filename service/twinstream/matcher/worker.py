@@ -369,7 +369,7 @@ class Worker:
             return
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._settlement.take()
-        self._freed.look(self.comparison)
+        self._freed.look(self.comparison, self._run.intake.seen)
         self._sampler.show(self.comparison, self._settlement.at_end)
         self._report_closed()
         self._reports.add_explained(self.comparison.differences.known.take_examples())

@@ -11,6 +11,7 @@ once more, in two generations:
   queue, once those that left are removed.
 - Events are distinguished by object identity: two equal ones are two.
 - A new record of the other side finds its *twin*, an event with the same bytes, here (`by_record`).
+- Events that wait *ahead* of the index are columns (`arrivals.ahead`); `enter` makes events of them.
 - The order is that in which events came to matching. Where they were read in another order, since they
   waited for other partitions, `entered` corrects it.
 """
@@ -19,12 +20,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from heapq import merge
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounting.by_record import EventsByRecord, Records, records_of
-from twinstream.core.events import PARTITION, TIMESTAMP_MS, Event, PartitionOffset, Side, place_in_side
+from twinstream.core.arrivals.ahead import RunsAhead
+from twinstream.core.events import (
+    PARTITION,
+    READ_AT,
+    TIMESTAMP_MS,
+    Event,
+    PartitionOffset,
+    Side,
+    place_in_side,
+)
 
 SLACK = 1000
 """The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
@@ -94,8 +105,6 @@ class UnmatchedEvents:
 
         Complexity: about 0.1 µs each.
         """
-        if not (len(self._fresh[side]) or len(self._sides[side])):
-            return [None] * len(records)
         found = self._fresh[side].twins(records)
         return found if all(found) else self._sides[side].twins(records, found)
 
@@ -113,13 +122,15 @@ class UnmatchedEvents:
                 fresh.clear()
             held.move_behind(entered)
             entered.clear()
+            held.ahead.look()
             held.shrink()
 
 
 class OneSide:
-    """The unsettled events of one side."""
+    """The unsettled events of one side; some may be `ahead` of the index."""
 
     def __init__(self) -> None:
+        self.ahead = RunsAhead()
         self._events = EventsByRecord()
         self._queues: defaultdict[int, deque[list[Event]]] = defaultdict(deque)
         self._queued = 0
@@ -127,9 +138,14 @@ class OneSide:
         self._times_left: Counter[int] = Counter()
         self._added: dict[int, Event] = {}
         self._removed: list[PartitionOffset] = []
-        self._unswept: list[Event] = []
+        self._unswept: deque[Event] = deque()
         self._news: list[Event] | None = None
-        self.size_bytes = 0
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the records of all events."""
+        return self._size_bytes + self.ahead.size_bytes
 
     def watch(self) -> None:
         """Collect the events that come and stay, for `take_news`."""
@@ -164,7 +180,7 @@ class OneSide:
 
     def _note_left(self, events: Sequence[Event]) -> None:
         self._times_left.update(map(_TIME, events))
-        self.size_bytes -= _size(events)
+        self._size_bytes -= _size(events)
         if added := self._added:
             events = [event for event in events if added.pop(id(event), None) is None]
         self._removed += map(place_in_side, events)
@@ -180,13 +196,27 @@ class OneSide:
 
     def add(self, events: list[Event]) -> None:
         """Add events that came and stayed."""
-        self._events.add(events)
+        self._include(events)
         self._added.update(zip(map(id, events), events, strict=True))
-        self._times.update(map(_TIME, events))
-        self.size_bytes += _size(events)
-        self._enqueue(events)
+
+    def enter(self, partition: int) -> list[Event]:
+        """Make events of the oldest run that is ahead in a partition, and was there at the last look."""
+        run, saved = self.ahead.enter(partition)
+        events = list(run.events())
+        self._include(events)
+        if not saved:
+            self._added.update(zip(map(id, events), events, strict=True))
+        elif self.sweeping:
+            self._unswept += events
+        return events
+
+    def _include(self, events: list[Event]) -> None:
         if self._news is not None:
             self._news += events
+        self._events.add(events)
+        self._times.update(map(_TIME, events))
+        self._size_bytes += _size(events)
+        self._enqueue(events)
 
     def shrink(self) -> None:
         """Give back the memory of many events that have left."""
@@ -199,7 +229,7 @@ class OneSide:
 
     def first_open(self) -> dict[int, int]:
         """The smallest offset in each partition that has an event. Complexity: O(1) amortised."""
-        found = {}
+        found = self.ahead.first_open()
         if self._queued > 2 * len(self._events) + SLACK:
             self._queues.clear()
             self._queued = 0
@@ -225,11 +255,13 @@ class OneSide:
 
     def oldest_ms(self) -> int | None:
         """The smallest timestamp. Complexity: O(k) in the distinct timestamps, about 20 ns each."""
-        return min(self._open_times(), default=None)
+        times, ahead_ms = self._open_times(), self.ahead.oldest_ms()
+        return min(times if ahead_ms is None else chain(times, (ahead_ms,)), default=None)
 
     def until(self, moment_ms: float) -> int:
         """The number of events with a timestamp up to a moment. Complexity: O(k) in distinct timestamps."""
-        return sum(count for moment, count in self._open_times().items() if moment <= moment_ms)
+        here = sum(count for moment, count in self._open_times().items() if moment <= moment_ms)
+        return here + self.ahead.until(moment_ms)
 
     def _open_times(self) -> Mapping[int, int]:
         """The number of events with each timestamp."""
@@ -244,38 +276,43 @@ class OneSide:
 
     def take_changes(self) -> Changes:
         """The changes since the last call."""
-        changes = Changes(list(self._added.values()), self._removed)
+        added, removed = self.ahead.take_changes()
+        changes = Changes([*self._added.values(), *added], self._removed + removed)
         self._added, self._removed = {}, []
         return changes
 
     def begin_sweep(self) -> None:
         """Begin a sweep over all events that are held now. Complexity: O(n), about 10 ns each."""
-        self._unswept = list(reversed(self._events))
+        self._unswept = deque(self._events)
+        self.ahead.begin_sweep()
 
     def sweep(self, most: int) -> list[Event]:
         """The next events of the sweep that are still held, in the order in which they came."""
         swept: list[Event] = []
         while self._unswept and len(swept) < most:
-            event = self._unswept.pop()
+            event = self._unswept.popleft()
             if event in self._events:
                 swept.append(event)
-        return swept
+        return swept + self.ahead.sweep(most - len(swept))
 
     @property
     def sweeping(self) -> bool:
         """Whether a sweep has not ended yet."""
-        return bool(self._unswept)
+        return bool(self._unswept) or self.ahead.sweeping
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._events) + len(self.ahead)
 
     def __iter__(self) -> Iterator[Event]:
         """The events in the order in which they came."""
-        return iter(self._events)
+        if not len(self.ahead):
+            return iter(self._events)
+        return merge(self._events, self.ahead, key=_READ_AT)
 
 
 _TIME = itemgetter(TIMESTAMP_MS)
 _PARTITION = itemgetter(PARTITION)
+_READ_AT = itemgetter(READ_AT)
 
 
 def _size(events: Sequence[Event]) -> int:

@@ -9,10 +9,13 @@ event: then each is minimal when its turn comes. So that is all that is checked.
 Events that are ahead are unmatched, as those in the index are. They *enter* it, in their order, as soon as
 
 - the other side brings something else in their partition;
-- somebody looks at the unmatched events, or a hole is noted (`enter_all`).
+- at a look, the other side has unmatched events, too, which may be their partners (`enter_side`);
+- a hole is noted, a side ends, or a look needs all in the index (`enter_all`).
 
 A run waits ahead only if no lane of it has an unmatched event of the other side in the index. So no
-difference within a partition is found later than it would be without.
+difference within a partition is found later than it would be without. But if very many events wait ahead,
+letting all of them enter would stop the loop for seconds. So they enter by portions (`go_on`), and meanwhile
+what comes in their partition waits behind them.
 
 Where runs differ, waiting is of no use, so it is left off for a while, longer each time.
 
@@ -21,37 +24,55 @@ Source: DiffStream (OOPSLA 2020), section 4.2, for equal beginnings.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress, count
 from operator import itemgetter, ne
+from typing import NamedTuple
 
+from twinstream.core.arrivals.ahead import RunsAhead
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import CONTENT, RECORD, ROUTE, Form, Side
 from twinstream.core.matching.lanes import LanesIndex
 
 LEAST = 8
-"""The fewest events that begin to wait ahead: fewer are matched as soon by the index."""
-MOST = 32_768
-"""The most events of a side ahead: at a look they enter the index, which takes some ten milliseconds."""
+"""The fewest events that begin to wait ahead: the index matches fewer as soon, and in less memory."""
+PORTION = 32_768
+"""The events that enter at once, which takes some tens of milliseconds."""
 PIECE = 100
 """The events that enter at once where it is unknown how many of them have partners in the index."""
 LONGEST_PAUSE = 1000
 
 
-class WholeRuns:
-    """The runs of both sides that are ahead of an index.
+class Booking(NamedTuple):
+    """What a comparison does with runs.
 
-    `enter` takes a run into the index, books it, and returns the number of pairs. `pair` books a run of a
-    side, and one of the other side that was ahead and equals it.
+    `enter` lets a run into the index, `enter_seen` the oldest run ahead in a partition that was there at a
+    look; both book it, and return the number of pairs. `pair` books a run of a side, and one of the other
+    side that was ahead and equals it.
+    """
+
+    enter: Callable[[Side, Run], int]
+    enter_seen: Callable[[Side, int], int]
+    pair: Callable[[Side, Run, Run], None]
+
+
+class WholeRuns:
+    """The runs of both sides that are `ahead` of an index: at most about so many events of each.
+
+    `entering` are the partitions whose events are entering by portions.
     """
 
     def __init__(
-        self, index: LanesIndex, enter: Callable[[Side, Run], int], pair: Callable[[Side, Run, Run], None]
+        self,
+        index: LanesIndex,
+        ahead: tuple[RunsAhead, RunsAhead],
+        booking: Booking,
+        most: float = math.inf,
     ) -> None:
-        self._index, self._take, self._pair = index, enter, pair
-        self._ahead: tuple[dict[int, deque[Run]], dict[int, deque[Run]]] = ({}, {})
-        self._number = [0, 0]
+        self._index, self._ahead, self._booking, self._most = index, ahead, booking, most
+        self.entering: set[int] = set()
         self._entered: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._pause = self._left_alone = 0
 
@@ -60,11 +81,11 @@ class WholeRuns:
 
         Complexity: about 40 ns each.
         """
-        ahead = self._ahead[side.other].get(partition)
-        if not ahead or (first := ahead[0].forms[0][RECORD]) not in records:
+        oldest = self._ahead[side.other].first(partition)
+        if oldest is None or partition in self.entering or (first := oldest.forms[0][RECORD]) not in records:
             return None
         found: list[Form | None] = [None] * records.index(first)
-        for run in ahead:
+        for run in self._ahead[side.other].runs(partition):
             faced = records[len(found) : len(found) + len(run.forms)]
             same = _equal(faced, list(map(_RECORD, run.forms[: len(faced)])))
             found += run.forms[:same]
@@ -74,37 +95,64 @@ class WholeRuns:
 
     def feed(self, side: Side, run: Run) -> None:
         """Take a run of one side. Complexity: about 0.1 µs an event that is paired as one of a run."""
-        ahead = self._ahead[side.other].get(run.partition)
-        if ahead:
-            run = self._meet(side, run, ahead)
+        if run.partition not in self.entering and self._ahead[side.other].waiting(run.partition):
+            run = self._meet(side, run)
         if run.forms:
             self._wait(side, run)
 
-    def enter_all(self) -> None:
-        """Let all events enter the index."""
-        paired = sum(self._enter_part(side, partition) for side in Side for partition in self._ahead[side])
-        if paired:
-            self._leave_alone()  # They had partners in other partitions.
+    def go_on(self) -> None:
+        """Let the next events enter of the partitions in which all have to."""
+        left, pairs = PORTION, 0
+        for partition in tuple(self.entering):
+            for side in Side:
+                while left > 0 and (number := len(self._first(side, partition))):
+                    left -= number
+                    pairs += self._enter_oldest(side, partition)
+            if left > 0:
+                self.entering.discard(partition)
+        if pairs:
+            self._leave_alone()  # They had partners in other partitions, or runs of both sides differ.
 
-    def _meet(self, side: Side, run: Run, ahead: deque[Run]) -> Run:
+    def number_entering(self) -> int:
+        """The number of events that have to enter. Complexity: O(p) in the partitions that enter."""
+        return sum(ahead.waiting(partition) for ahead in self._ahead for partition in self.entering)
+
+    def enter_side(self, side: Side) -> None:
+        """Let the events of a side enter, by portions."""
+        self.entering.update(self._ahead[side].partitions())
+        self.go_on()
+
+    def enter_short(self, side: Side) -> None:
+        """Let those of a side enter whose runs are so short that they take less memory in the index."""
+        ahead = self._ahead[side]
+        self.entering.update(one for one in ahead.partitions() if ahead.are_short(one, LEAST))
+        self.go_on()
+
+    def enter_all(self) -> None:
+        """Let all events enter the index, whatever it costs."""
+        for side in Side:
+            self.entering.update(self._ahead[side].partitions())
+        while self.entering:
+            self.go_on()
+
+    def _first(self, side: Side, partition: int) -> Sequence[Form]:
+        oldest = self._ahead[side].first(partition)
+        return () if oldest is None else oldest.forms
+
+    def _meet(self, side: Side, run: Run) -> Run:
         """Pair a run with those that are ahead in its partition; returns the rest of it, which faces none."""
-        before = _place(ahead[0].forms[0][CONTENT], run.forms)
+        partition, ahead = run.partition, self._ahead[side.other]
+        before = _place(self._first(side.other, partition)[0][CONTENT], run.forms)
         if before:
             if self._enter(side, run.first(before)) < before:
                 return self._differ(side, run.behind(before))
             run = run.behind(before)
-        while run.forms and ahead:
-            there = ahead[0]
-            same = _common(run.forms, there.forms)
-            if same < min(len(run.forms), len(there.forms)) or not self._are_minimal(there.forms[:same]):
+        while run.forms and (forms := self._first(side.other, partition)):
+            same = _common(run.forms, forms)
+            if same < min(len(run.forms), len(forms)) or not self._are_minimal(forms[:same]):
                 return self._differ(side, run)
-            self._pair(side, run.first(same), there.first(same))
-            self._number[side.other] -= same
-            run, rest = run.behind(same), there.behind(same)
-            if rest.forms:
-                ahead[0] = rest
-            else:
-                ahead.popleft()
+            self._booking.pair(side, run.first(same), ahead.take(partition, same))
+            run = run.behind(same)
             self._pause = 0
         return run
 
@@ -131,32 +179,41 @@ class WholeRuns:
             piece = faced if faced > 0 else PIECE
             self._enter_behind(side, run.first(piece))
             run = run.behind(piece)
-        ahead = self._ahead[side].setdefault(run.partition, deque())
-        if len(run.forms) < LEAST and not ahead:
-            self._enter_behind(side, run)
+        if not run.forms:
             return
-        ahead.append(run)
-        self._number[side] += len(run.forms)
-        if self._number[side] > MOST:
-            self._enter_part(side, run.partition)
+        ahead = self._ahead[side]
+        if len(ahead) >= self._most or (len(run.forms) < LEAST and not ahead.waiting(run.partition)):
+            self._enter_behind(side, run)
+        else:
+            ahead.append(run)
 
     def _enter(self, side: Side, run: Run) -> int:
         self._entered[side][run.partition] += len(run.forms)
-        return self._take(side, run)
+        return self._booking.enter(side, run)
 
     def _enter_behind(self, side: Side, run: Run) -> None:
-        """Let a run enter behind the earlier ones of its partition."""
+        """Let a run enter behind the earlier ones of its partition, or wait while these enter."""
         self._enter_part(side, run.partition)
-        if run.forms:
+        if run.partition in self.entering:
+            self._ahead[side].append(run)
+        else:
             self._enter(side, run)
 
-    def _enter_part(self, side: Side, partition: int) -> int:
-        """Let the events of a partition enter in their order; returns the number of pairs."""
-        runs, pairs = self._ahead[side].get(partition), 0
-        while runs:
-            self._number[side] -= len(runs[0].forms)
-            pairs += self._enter(side, runs.popleft())
-        return pairs
+    def _enter_part(self, side: Side, partition: int) -> None:
+        """Let the events of a partition enter in their order: at once, or by portions if they are many."""
+        if partition in self.entering or self._ahead[side].waiting(partition) > PORTION:
+            self.entering.add(partition)
+            return
+        while self._ahead[side].waiting(partition):
+            self._enter_oldest(side, partition)
+
+    def _enter_oldest(self, side: Side, partition: int) -> int:
+        """Let the oldest run of a partition enter; returns the number of pairs."""
+        ahead = self._ahead[side]
+        if ahead.is_new(partition):
+            return self._enter(side, ahead.take(partition, len(self._first(side, partition))))
+        self._entered[side][partition] += len(self._first(side, partition))
+        return self._booking.enter_seen(side, partition)
 
 
 def _place(content: bytes, forms: Sequence[Form]) -> int:

@@ -6,6 +6,7 @@ from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.arrivals import whole_runs
 from twinstream.core.events import Side
 from twinstream.core.matching.lanes import LanesIndex
+from twinstream.reporting.accounts import doubts_of
 
 PER_KEY = spec("{per_key: [k]}")
 
@@ -43,8 +44,8 @@ def test_records_of_events_that_are_ahead_are_known_without_reading_them() -> No
 
 def test_where_twins_lie_before_and_behind_a_run_all_are_known() -> None:
     driver = Driver(PER_KEY)
-    driver.feed(LEFT, [*events("a", 0, 1), *events("b", *range(9))])
-    driver.comparison.settle()
+    driver.feed(LEFT, [*events("a", 0, 1), *events("b", *range(4))])
+    assert in_index(driver) == [6, 0], "they are too few to wait ahead"
     driver.feed(LEFT, events("a", *range(2, 20)))
     records = [*events("a", *range(20)), *events("b", 0)]
     known = driver.comparison.known(RIGHT, 0, records)
@@ -72,24 +73,108 @@ def test_a_difference_is_found_when_the_run_comes_that_shows_it() -> None:
     assert driver.comparison.diverged
 
 
-def test_after_a_look_runs_are_soon_paired_as_a_whole_again() -> None:
+def test_runs_wait_ahead_over_looks_while_the_other_side_has_no_unmatched_event() -> None:
     driver = Driver(PER_KEY)
     driver.feed(LEFT, events("a", *range(1000)))
-    driver.comparison.settle()
-    assert in_index(driver) == [1000, 0]
-    for begin in range(1000, 4000, 500):
-        driver.feed(LEFT, events("a", *range(begin, begin + 500)))
-        driver.feed(RIGHT, events("a", *range(begin - 1000, begin - 500)))
-    assert (in_index(driver), driver.comparison.matched) == ([0, 0], 3000)
+    driver.look()
+    assert (in_index(driver), driver.held(LEFT)) == ([0, 0], list(range(1000)))
+    driver.feed(RIGHT, events("a", *range(400)))
+    assert (in_index(driver), driver.held(LEFT)) == ([0, 0], list(range(400, 1000)))
 
 
-def test_events_ahead_that_are_too_many_enter_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_runs, "MOST", 50)
+@pytest.mark.parametrize("more", ["overdue: {proves: true}", "overdue: {clock: event_time, field: v}"])
+def test_runs_enter_at_a_look_where_a_clock_judges_events_one_by_one(more: str) -> None:
+    driver = Driver(spec("{per_key: [k]}", more))
+    driver.feed(LEFT, events("a", *range(20)))
+    driver.look()
+    assert in_index(driver) == [20, 0]
+
+
+def test_a_partner_in_another_partition_is_found_at_the_next_look() -> None:
+    driver = Driver(spec("unordered"))
+    driver.feed(LEFT, events("a", *range(20)), partition=0)
+    driver.look()
+    driver.feed(RIGHT, events("a", *range(20)), partition=1)
+    driver.look()
+    assert driver.comparison.matched == 20
+    driver.feed(LEFT, events("b", *range(20)), partition=0)
+    driver.feed(RIGHT, events("b", *range(5)), partition=1)
+    driver.look()
+    assert (driver.comparison.matched, driver.held(LEFT)) == (25, list(range(25, 40)))
+
+
+def test_short_runs_enter_at_a_look() -> None:
     driver = Driver(PER_KEY)
-    driver.feed(LEFT, events("a", *range(50)))
+    driver.feed(LEFT, events("a", *range(8)))
+    for number in range(8, 20):
+        driver.feed(LEFT, events("a", number))
     assert in_index(driver) == [0, 0]
-    driver.feed(LEFT, events("a", *range(50, 60)))
-    assert in_index(driver) == [60, 0]
+    driver.look()
+    assert in_index(driver) == [20, 0]
+
+
+def test_very_many_events_enter_by_portions_and_what_comes_waits_behind_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(whole_runs, "PORTION", 50)
+    driver = Driver(PER_KEY)
+    for begin in range(0, 200, 20):
+        driver.feed(LEFT, events("a", *range(begin, begin + 20)))
+    driver.feed(RIGHT, events("a", 1, 0, *range(2, 200)))
+    driver.feed(LEFT, events("a", *range(200, 210)))
+    ahead = driver.comparison.ledger.held.of(LEFT).ahead
+    counts = [len(ahead)]
+    assert doubts_of(driver.comparison, driver.spec) == ["409 events that were read are not compared yet"]
+    while counts[-1]:
+        driver.comparison.review()
+        counts.append(len(ahead))
+    assert counts == [210, 150, 90, 30, 0]
+    while driver.comparison.review() or not driver.findings():
+        pass
+    assert driver.kinds() == ["reordered"]
+    assert doubts_of(driver.comparison, driver.spec) == []
+    assert [driver.comparison.unmatched(side) for side in Side] == [10, 0]
+
+
+def test_a_clock_of_event_times_judges_events_that_were_ahead_at_a_look() -> None:
+    driver = Driver(spec("{per_key: [k]}", "overdue: {clock: event_time, field: v, unit: ms, after: 1s}"))
+    driver.feed(LEFT, events("a", *range(40)))
+    driver.comparison.ledger.held.settle()
+    driver.feed(RIGHT, events("b", 5000, 5001))
+    assert driver.look().suspicions == 40
+
+
+def test_no_event_is_overdue_while_its_partner_is_entering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_runs, "PORTION", 5)
+    driver = Driver(spec("unordered", "overdue: {after: 1s}"))
+    for begin in range(0, 40, 10):
+        driver.feed(LEFT, events("a", *range(begin, begin + 10)), [0] * 10, partition=0)
+        driver.feed(RIGHT, events("a", *range(begin, begin + 10)), [0] * 10, partition=1)
+    for side in Side:
+        driver.feed(side, events("b", 0), [5000], partition=2)
+    assert driver.look().suspicions == 0
+    while driver.comparison.unmatched(LEFT):
+        driver.comparison.review()
+    driver.feed(LEFT, events("c", *range(10)), [0] * 10, partition=0)
+    assert driver.look().suspicions == 10
+
+
+def test_facts_of_the_rest_of_a_run_are_its_own() -> None:
+    driver = Driver(PER_KEY)
+    driver.feed(LEFT, events("a", *range(20)), [7, *range(100, 119)])
+    assert (driver.look().oldest_ms, driver.comparison.ledger.held.of(LEFT).until(50)) == (7, 1)
+    driver.feed(RIGHT, events("a", 0))
+    assert (driver.look().oldest_ms, driver.comparison.ledger.held.of(LEFT).until(50)) == (100, 0)
+
+
+def test_nothing_enters_once_no_more_events_are_kept() -> None:
+    driver = Driver(PER_KEY)
+    driver.feed(LEFT, events("a", *range(20)))
+    driver.comparison.overflow("the memory limit")
+    driver.feed(RIGHT, events("a", 7))
+    driver.look()
+    assert in_index(driver) == [0, 0]
+    assert driver.waiting(LEFT) == list(range(20))
 
 
 def test_runs_that_differ_again_and_again_are_left_alone_longer_and_longer() -> None:

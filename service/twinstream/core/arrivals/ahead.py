@@ -1,0 +1,212 @@
+"""The runs of one side that wait ahead of the index, as columns: see `whole_runs`.
+
+They are unmatched events, so a look needs the same facts about them as about those in the index: the first
+open offset of a partition, the oldest time, their size, the changes since the last checkpoint. Each fact is
+computed once for a run, not once for an event. An event that waits here costs its form and 24 bytes.
+
+A run is *new* until the next look, then *seen*, and *saved* once a checkpoint has it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from heapq import merge
+from itertools import chain, repeat, takewhile
+from operator import attrgetter
+
+from twinstream.core.arrivals.run import Run
+from twinstream.core.events import RECORD, Event, PartitionOffset
+
+
+class _State(IntEnum):
+    NEW = 0
+    SEEN = 1
+    SAVED = 2
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A run, or the rest of one; its number is that of its coming."""
+
+    number: int
+    run: Run
+    state: _State = _State.NEW
+    _between_ms: tuple[int, int] | None = None
+
+    def between_ms(self) -> tuple[int, int]:
+        """The smallest and the largest timestamp, computed once."""
+        if self._between_ms is None:
+            self._between_ms = min(self.run.timestamps_ms), max(self.run.timestamps_ms)
+        return self._between_ms
+
+    def until(self, moment_ms: float) -> int:
+        """The number of its events with a timestamp up to a moment."""
+        oldest_ms, newest_ms = self.between_ms()
+        if oldest_ms <= moment_ms < newest_ms:
+            return sum(1 for at_ms in self.run.timestamps_ms if at_ms <= moment_ms)
+        return len(self.run.forms) if newest_ms <= moment_ms else 0
+
+    def take(self, count: int) -> Run:
+        """Remove the first events, which are so many; returns them."""
+        run, self._between_ms = self.run, None
+        self.run = run.behind(count)
+        return run if count == len(run.forms) else run.first(count)
+
+
+class RunsAhead:
+    """The runs of one side that wait ahead, by partition, each partition in its order.
+
+    `size_bytes` is the size of the records seen at a look.
+
+    >>> from twinstream.core.events import Form
+    >>> ahead, form = RunsAhead(), Form("", b"1", "", b"1")
+    >>> ahead.append(Run([form, form], 0, [7, 8], [70, 80], 0.0))
+    >>> ahead.take(0, 1).offsets, ahead.first_open(), ahead.oldest_ms(), len(ahead)
+    ([7], {0: 8}, 80, 1)
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[int, deque[_Waiting]] = {}
+        self._counts: dict[int, int] = {}
+        self._came = self._number = 0
+        self._removed: list[PartitionOffset] = []
+        self._unswept: deque[_Waiting] = deque()
+        self.size_bytes = 0
+
+    # -- coming and leaving --------------------------------------------------------------------------------
+
+    def append(self, run: Run) -> None:
+        """Let a run wait behind the others of its partition."""
+        partition, count = run.partition, len(run.forms)
+        self._came += 1
+        waiting = _Waiting(self._came, run._replace(twins=None, facts=None))
+        self._parts.setdefault(partition, deque()).append(waiting)
+        self._counts[partition] = self._counts.get(partition, 0) + count
+        self._number += count
+
+    def take(self, partition: int, count: int) -> Run:
+        """Remove the first events of the oldest run of a partition, which are so many; returns them."""
+        part = self._parts[partition]
+        waiting = part[0]
+        taken = waiting.take(count)
+        self._number -= count
+        self._counts[partition] -= count
+        if not waiting.run.forms:
+            part.popleft()
+        if not part:
+            del self._parts[partition], self._counts[partition]
+        if waiting.state is not _State.NEW:
+            self.size_bytes -= _size(taken)
+        if waiting.state is _State.SAVED:
+            self._removed += zip(repeat(partition), taken.offsets, strict=False)
+        return taken
+
+    def enter(self, partition: int) -> tuple[Run, bool]:
+        """Remove the oldest run of a partition, which enters the index; returns it, and whether it is saved.
+
+        It stays unmatched, so a checkpoint that has it goes on to have it.
+        """
+        waiting = self._parts[partition][0]
+        saved, waiting.state = waiting.state is _State.SAVED, min(waiting.state, _State.SEEN)
+        return self.take(partition, len(waiting.run.forms)), saved
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._number
+
+    def partitions(self) -> list[int]:
+        """The partitions in which runs wait."""
+        return list(self._parts)
+
+    def waiting(self, partition: int) -> int:
+        """The number of events that wait in a partition."""
+        return self._counts.get(partition, 0)
+
+    def first(self, partition: int) -> Run | None:
+        """The oldest run of a partition."""
+        part = self._parts.get(partition)
+        return part[0].run if part else None
+
+    def runs(self, partition: int) -> Iterator[Run]:
+        """The runs of a partition in their order."""
+        return (waiting.run for waiting in self._parts.get(partition, ()))
+
+    def is_new(self, partition: int) -> bool:
+        """Whether the oldest run of a partition came after the last look."""
+        return self._parts[partition][0].state is _State.NEW
+
+    def are_short(self, partition: int, least: int) -> bool:
+        """Whether the runs of a partition have fewer than `least` events each, in the mean."""
+        return self._counts[partition] < least * len(self._parts[partition])
+
+    def first_open(self) -> dict[int, int]:
+        """The smallest offset in each partition."""
+        return {partition: part[0].run.offsets[0] for partition, part in self._parts.items()}
+
+    def oldest_ms(self) -> int | None:
+        """The smallest timestamp. Complexity: O(r) in the runs."""
+        return min((waiting.between_ms()[0] for waiting in self._all()), default=None)
+
+    def until(self, moment_ms: float) -> int:
+        """The number of events with a timestamp up to a moment. Complexity: O(r) in the runs."""
+        return sum(waiting.until(moment_ms) for waiting in self._all())
+
+    def _all(self) -> Iterator[_Waiting]:
+        return chain.from_iterable(self._parts.values())
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events in the order in which their runs came."""
+        in_order = merge(*self._parts.values(), key=attrgetter("number"))
+        return chain.from_iterable(waiting.run.events() for waiting in in_order)
+
+    # -- looks and checkpoints -----------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Take in the runs that came since the last look. Complexity: about 30 ns an event."""
+        for waiting in self._latest(_State.NEW):
+            run = waiting.run
+            offsets, times_ms = array("q", run.offsets), array("q", run.timestamps_ms)
+            waiting.run = run._replace(offsets=offsets, timestamps_ms=times_ms)
+            waiting.state = _State.SEEN
+            self.size_bytes += _size(run)
+
+    def take_changes(self) -> tuple[list[Event], list[PartitionOffset]]:
+        """The events that came and stayed since the last call, and the places of those that left."""
+        added: list[Event] = []
+        for waiting in self._latest(_State.SEEN):
+            added += waiting.run.events()
+            waiting.state = _State.SAVED
+        removed, self._removed = self._removed, []
+        return added, removed
+
+    def _latest(self, state: _State) -> Iterator[_Waiting]:
+        """The last runs of each partition, in their order, as far as none is in a later state."""
+        for part in self._parts.values():
+            latest = list(takewhile(lambda waiting: waiting.state <= state, reversed(part)))
+            yield from reversed(latest)
+
+    def begin_sweep(self) -> None:
+        """Begin a sweep over all saved events. Complexity: O(r) in the runs."""
+        self._unswept = deque(waiting for waiting in self._all() if waiting.state is _State.SAVED)
+
+    def sweep(self, most: int) -> list[Event]:
+        """The next events of the sweep that still wait, by whole runs."""
+        swept: list[Event] = []
+        while self._unswept and len(swept) < most:
+            swept += self._unswept.popleft().run.events()
+        return swept
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether a sweep has not ended yet."""
+        return bool(self._unswept)
+
+
+def _size(run: Run) -> int:
+    """The bytes of the records of a run."""
+    return sum(len(form[RECORD]) for form in run.forms)
