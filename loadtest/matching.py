@@ -48,6 +48,8 @@ from twinstream.spec.load import loads
 
 RUN = 1000
 DRIFTS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+RUNS_A_LOOK = 200
+"""A matcher looks at all unmatched events once a second."""
 PLAIN_DRIFTS = (10, 100, 1_000, 10_000)
 PLAIN_PAIRS = 1_000_000
 """Pairs of events that one measurement of the plain matcher may look at."""
@@ -192,9 +194,11 @@ def measure_memory(name: str, keys: int, drift: int) -> dict[str, Any]:
     _freeze()
     before = resident_bytes()
     payload = 0
-    for records, run in runs(stream, range(drift)):
+    for number, (records, run) in enumerate(runs(stream, range(drift))):
         payload += sum(map(len, records))
         comparison.feed(Side.LEFT, run)
+        if number % RUNS_A_LOOK == 0:
+            comparison.settle()
     gc.collect()
     grown = resident_bytes() - before
     return {

@@ -235,7 +235,8 @@ class Worker:
 
     def settle(self) -> None:
         """Review, survey, save and publish everything that was fed. Raises Fenced."""
-        while self.comparison.review():
+        self.comparison.settle()
+        while self.comparison.review() or self.comparison.entering:
             self._schedule.dirty = True
         self._schedule.hasten()
         self.beat()

@@ -11,11 +11,12 @@ from loadtest.memory import MemorySource, MemoryStore
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
+from twinstream.core.arrivals import whole_runs
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.schedule import PUT_OFF_SECONDS
-from twinstream.ports import Checkpoint, Stored
+from twinstream.ports import Batch, Checkpoint, Stored
 from twinstream.status.comparison import Resumed
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
@@ -134,6 +135,18 @@ def test_a_worker_waits_for_what_is_away_at_its_start_and_says_so(bench: Bench, 
     assert bench.status().health.reasons == ["it is away"]
     part.down = None
     assert worker.start()
+
+
+def test_what_was_fed_is_compared_when_it_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_runs, "PORTION", 5)
+    bench = Bench(spec=SPEC.replace("{per_key: [k]}", "unordered"))
+    worker = bench.started()
+    for partition, side in enumerate(Side):
+        for first in range(0, 60, 20):
+            records = [b'{"k":"a","n":%d}' % number for number in range(first, first + 20)]
+            worker.feed(side, [Batch(side, partition, records, range(first, first + 20), [0] * 20)])
+    worker.settle()
+    assert (bench.status().verdict, bench.status().matched) == ("EQUIVALENT", 60)
 
 
 def test_a_second_worker_stands_by_until_the_first_lets_go(bench: Bench) -> None:
