@@ -38,7 +38,7 @@ def test_twins_change_nothing_but_the_work(
             right[place : place + 1] = [[], [*RECORDS, DAY][what : what + 1]][what % 2]
     rest = {LEFT: left, RIGHT: right}
     by_twins, by_reading = Driver(spec(order, ORDERS[order])), Driver(spec(order, ORDERS[order]))
-    by_reading.comparison._looks_up_twins = False
+    by_reading.comparison.feeding.looks_up_twins = False
     for side, count in [*cuts, (LEFT, 24), (RIGHT, 24)]:
         records, rest[side] = rest[side][:count], rest[side][count:]
         for driver in (by_twins, by_reading) if records else ():

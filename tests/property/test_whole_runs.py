@@ -82,7 +82,7 @@ def _compare(
             records, rest[partition][side] = rest[partition][side][:count], rest[partition][side][count:]
         for driver in (whole, single):
             if driver is single:
-                driver.comparison._whole_runs = None
+                driver.comparison.feeding.whole_runs = None
             _do(driver, what, partition, records)
         assert _at_once(whole) == _at_once(single)
         if what not in (*SIDES, "save", "glance"):
@@ -116,7 +116,7 @@ def _do(driver: Driver, what: str, partition: int, records: Sequence[bytes]) -> 
 def _review(comparison: Comparison) -> None:
     """Review until nothing is about to enter the index: what enters by portions may match only then."""
     comparison.review()
-    while comparison._whole_runs is not None and comparison._whole_runs.entering:
+    while comparison.feeding.whole_runs is not None and comparison.feeding.whole_runs.entering:
         comparison.review()
 
 

@@ -12,11 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
-from operator import itemgetter
-from typing import NamedTuple, cast
 
-from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
@@ -25,14 +21,13 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.whole_runs import PORTION, Booking, WholeRuns
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
-from twinstream.core.events import OFFSET, PARTITION, READ_AT, TIMESTAMP_MS, Event, Form, Side
+from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.feeding import Feeding, Known, Matching
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
 from twinstream.core.matching.index import Index, Pairs
-from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.order import Pairwise, nodes
 from twinstream.core.overdue.by_arrival import OverdueByArrival
@@ -54,17 +49,6 @@ TWO_QUERIES = (
     "two queries of this version write its topic, and `emits` takes one: the batches of one say nothing "
     "about the rows of the other"
 )
-
-
-class Known(NamedTuple):
-    """What is known of some records, since unmatched events of the other side have the same bytes.
-
-    `forms` are theirs, `twins` such events that are in the index; None for each record that is unknown, and
-    in place of a list without any other. A record with a form need not be read.
-    """
-
-    forms: Sequence[Form | None] | None = None
-    twins: Sequence[Event | None] | None = None
 
 
 class Comparison:
@@ -104,11 +88,9 @@ class Comparison:
         self.copies, self.retries = self.arrivals.copies, self.arrivals.retries
         self.tables = self.arrivals.tables
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
-        self._looks_up_twins = self._is_plain() and rules.equal_by_record
-        self._waits: Counter[float] = Counter()
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
-        self._whole_runs = self._pairs_whole_runs()
+        self.feeding = self._feeding_of(self.clocks)
         self._surveyor = self._surveyor_of(self.clocks)
         self.checks = Checks(rules.checks, self.holes)
         self.cut_short = self.overflowing = False
@@ -116,17 +98,11 @@ class Comparison:
         self.ended = self.ending.ended
         self.surveyed = Survey()
 
-    def _is_plain(self) -> bool:
-        """Whether events go to matching as they come, and no memory needs each of them."""
-        return not (self.rules.halt or self.copies) and self.tables is None and self.ledger.repeats is None
-
-    def _pairs_whole_runs(self) -> WholeRuns | None:
-        if self._is_plain() and self.bags is None and type(self.index) is LanesIndex:
-            ahead = self.ledger.held.of(Side.LEFT).ahead, self.ledger.held.of(Side.RIGHT).ahead
-            most = math.inf if self.clocks.points is None else PORTION
-            booking = Booking(self._enter, self._enter_seen, self._pair_runs)
-            return WholeRuns(self.index, ahead, booking, most)
-        return None
+    def _feeding_of(self, clocks: Clocks) -> Feeding:
+        rules, ledger = self.rules, self.ledger
+        plain = not (rules.halt or self.copies) and self.tables is None and ledger.repeats is None
+        matching = Matching(self._take, self._match_earlier, lambda: not self.overflowing)
+        return Feeding(rules, ledger, self.open_scopes, self.index, clocks, matching, plain)
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
         rules, ledger = self.rules, self.ledger
@@ -170,9 +146,7 @@ class Comparison:
     @property
     def entering(self) -> int:
         """The number of events that were fed and are not compared yet, though they may have partners."""
-        if self._whole_runs is None or not all(map(self.ledger.waits, Side)):
-            return 0
-        return self._whole_runs.number_entering()
+        return self.feeding.entering
 
     @property
     def disagreeing_batches(self) -> list[str]:
@@ -183,18 +157,7 @@ class Comparison:
 
     def known(self, side: Side, partition: int, records: Sequence[bytes | None]) -> Known:
         """What is known of new records of a side without reading them: see `Known`."""
-        if not self._looks_up_twins:
-            return Known()
-        ahead = None if self._whole_runs is None else self._whole_runs.known(side, partition, records)
-        if ahead is None:
-            twins = self.ledger.held.twins(side.other, records)
-            return Known(forms_of(twins), twins) if any(twins) else Known()
-        if all(ahead):
-            return Known(ahead)
-        others = [None if form else record for form, record in zip(ahead, records, strict=True)]
-        twins = self.ledger.held.twins(side.other, others)
-        forms = [one or other for one, other in zip(ahead, forms_of(twins), strict=True)]
-        return Known(forms, twins)
+        return self.feeding.known(side, partition, records)
 
     def feed(self, side: Side, run: Run) -> Counter[float]:
         """Take a run of one side; return how many of the events now paired had waited since which `read_at`.
@@ -206,7 +169,7 @@ class Comparison:
         if not self.rules.halt:
             if run.forms:
                 self._feed(side, run)
-            return self._take_waits()
+            return self.feeding.take_waits()
         for place, one in enumerate(run.singly()):
             if self.halted:
                 self.cut_short = True
@@ -215,11 +178,7 @@ class Comparison:
             self._feed(side, one)
             if self.in_dispute:
                 self.review()  # How events were read must not decide where a known difference ends.
-        return self._take_waits()
-
-    def _take_waits(self) -> Counter[float]:
-        waits, self._waits = self._waits, Counter()
-        return waits
+        return self.feeding.take_waits()
 
     def _feed(self, side: Side, run: Run) -> None:
         faced = self.ending.unanswered(side) if self.ended[side.other] else 0
@@ -231,80 +190,21 @@ class Comparison:
         for hole in self.watch.came(side, run):
             self.hole(hole)
         self.clocks.saw(side, run)
-        if self._whole_runs is None or any(self.ended):
-            self._enter(side, run)
+        if any(self.ended):
+            self.feeding.enter(side, run)
         else:
-            self._whole_runs.feed(side, run)
+            self.feeding.feed(side, run)
         self.open_scopes.close_finished()
         if self.ended[side.other] and self.ending.unanswered(side) > faced:
             self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
 
-    def _pair_runs(self, side: Side, came: Run, ahead: Run) -> None:
-        """Book a run of a side, and one of the other side that was ahead of the index and equals it."""
-        forms = came.forms if side is Side.RIGHT else ahead.forms
-        self.ledger.met(side, forms, came.timestamps_ms, ahead.timestamps_ms)
-        self._waits[ahead.read_at] += len(forms)
-
-    def _enter_all(self) -> None:
-        """Let all events enter the index, as if no run had been paired as a whole."""
-        if self._whole_runs is not None and not self.overflowing:
-            self._whole_runs.enter_all()
-            self.open_scopes.close_finished()
-
-    def _enter_partners(self) -> None:
-        """Let all events enter if any two of them may be partners, or differ."""
-        if all(map(self.ledger.waits, Side)):
-            self._enter_all()
-
-    def _enter_at_look(self) -> None:
-        """Let those events enter that may have partners, or that a clock judges one by one.
-
-        Nothing enters once no more events are kept: what is there is matched no more, and must not grow.
-        """
-        if self.clocks.points is not None:
-            self._enter_all()
-        elif self._whole_runs is not None and not self.overflowing:
-            for side in Side:
-                if self.rules.proves or self.ledger.waits(side.other):
-                    self._whole_runs.enter_side(side)
-                else:
-                    self._whole_runs.enter_short(side)
-            self.open_scopes.close_finished()
-
     def _reading(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Reading:
         """The state of reading: a side of which events are still entering is not at its end."""
         if self.entering:
             at_end = (False, False)
         return Reading(at_end, now_s, gapless=not self.overflowing)
-
-    def _enter_seen(self, side: Side, partition: int) -> int:
-        """Match the events of the oldest run that is ahead in a partition, and was there at a look."""
-        pairs = self._match_earlier(side, self.ledger.held.of(side).enter(partition))
-        self._waits.update(map(_READ_AT, pairs.partners))
-        return len(pairs.partners)
-
-    def _enter(self, side: Side, run: Run) -> int:
-        """Match the events of a run with those in the index, and book them; returns the number of pairs."""
-        twins = self._match_twins(side, run)
-        rest = run.behind(len(twins))
-        partners = [*twins, *self._take(side, rest)] if rest.forms else twins
-        self._waits.update(map(_READ_AT, partners))
-        return len(partners)
-
-    def _match_twins(self, side: Side, run: Run) -> list[Event]:
-        """Match the first records of a run with their twins, as far as these are their minimal partners."""
-        if not run.twins or run.twins[0] is None:
-            return []
-        twins = cast("list[Event]", list(run.twins if all(run.twins) else takewhile(bool, run.twins)))
-        del twins[self.index.match_twins(side, twins) :]
-        if twins:
-            if self.watch.keeps_partitions:
-                self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
-            forms, times_ms = run.forms[: len(twins)], run.timestamps_ms[: len(twins)]
-            self.ledger.twins_came(side, twins, forms, times_ms)
-        return twins
 
     def _take(self, side: Side, run: Run) -> list[Event]:
         """Match the events of a run, and book them; returns their partners."""
@@ -449,7 +349,7 @@ class Comparison:
 
         A difference in dispute is not proven yet, and its cause may be in the input that was not checked.
         """
-        self._enter_partners()
+        self.feeding.enter_partners()
         self.open_scopes.hole(hole)
 
     def doubt_pairs(self) -> None:
@@ -462,7 +362,7 @@ class Comparison:
 
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
-        self._enter_partners()
+        self.feeding.enter_partners()
         self.checks.disown(self.proven.vouched_at)
         self.differences.disown()
         self.open_scopes.disown(self.proven.vouched_at)
@@ -473,9 +373,7 @@ class Comparison:
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that the credit pays
         for (see `open_scopes`), and a portion of the events that enter the index by portions.
         """
-        if self._whole_runs is not None:
-            self._whole_runs.go_on()
-            self.open_scopes.close_finished()
+        self.feeding.go_on()
         closed = self.open_scopes.review(self.index, self._over)
         if self.halted and self.differences.disputed:
             self.differences.settle_disputed()
@@ -483,14 +381,14 @@ class Comparison:
 
     def refresh(self) -> None:
         """Bring all provisional explanations up to date, whatever it costs."""
-        self._enter_all()
+        self.feeding.enter_all()
         self.open_scopes.refresh(self.index, self._over)
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
         """End a side: no more of its events will come. Once both end, every event left is a difference."""
-        self._enter_all()
+        self.feeding.enter_all()
         self.ended[side] = True
         self.arrivals.end(side)
         if self.copies and not self._done:
@@ -533,7 +431,7 @@ class Comparison:
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
-        self._enter_at_look()
+        self.feeding.enter_at_look()
         survey = self.surveyed = self._surveyor.survey(self._reading(at_end, now_s))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
@@ -548,7 +446,7 @@ class Comparison:
 
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
-        self._enter_at_look()
+        self.feeding.enter_at_look()
         self._surveyor.settle()
 
     # -- reading ------------------------------------------------------------------------------------------
@@ -600,9 +498,6 @@ class Comparison:
         if self.halted or self.overflowing:
             return self.verified_up_to(side, position)
         return _up_to(position, self.surveyed.first_open[side])
-
-
-_READ_AT = itemgetter(READ_AT)
 
 
 def _up_to(position: Mapping[int, int], first: Mapping[int, int]) -> dict[int, int]:

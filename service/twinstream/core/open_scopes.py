@@ -64,10 +64,10 @@ class Finished(NamedTuple):
 
 
 class OpenScopes:
-    """The open scopes of one comparison, in the order in which they opened."""
+    """The open `scopes` of one comparison, in the order in which they opened; `watch` is asked of each pair."""
 
     def __init__(self, rules: Rules, differences: Differences, watch: PartitionWatch) -> None:
-        self._rules, self._watch, self._differences = rules, watch, differences
+        self._rules, self.watch, self._differences = rules, watch, differences
         self._ledger, self._certainty = differences.ledger, differences.certainty
         self.scopes: dict[Scope, None] = {}
         limit = f"limits.scope_events ({rules.scope_limit})"
@@ -428,7 +428,7 @@ class OpenScopes:
 
     def watch_pairs(self, pairs: Pairs) -> None:
         """Note a hole if a pair spans two partitions against the rules (see `PartitionWatch`)."""
-        if (apart := self._watch.paired(pairs)) is not None:
+        if (apart := self.watch.paired(pairs)) is not None:
             self.hole(apart)
 
     # -- scopes that outgrow their limit -------------------------------------------------------------------
