@@ -93,12 +93,10 @@ runs = st.tuples(st.sampled_from(list(Side)), st.integers(0, 1), st.integers(1, 
 
 
 @examples(200)
-@given(
-    portion=st.sampled_from([1, 20, whole_runs.PORTION]), taken=st.lists(runs | st.just("save"), max_size=40)
-)
-def test_after_every_save_the_chain_has_all_that_waits_ahead(portion: int, taken: list[Any]) -> None:
+@given(least=st.sampled_from([1, whole_runs.LEAST]), taken=st.lists(runs | st.just("save"), max_size=40))
+def test_after_every_save_the_chain_has_all_that_waits_ahead(least: int, taken: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole_runs, "PORTION", portion)
+        patch.setattr(whole_runs, "LEAST", least)
         driver, written = Driver(spec("{per_key: [k]}")), Counter[tuple[Side, int]]()
         chain = Chain(driver)
         for step in [*taken, "save"]:

@@ -13,7 +13,6 @@ from tests.support.searching import examples
 from tests.support.streams import LEFT, RIGHT, Driver, record, saved_again, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals import whole_runs
-from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 
 LENGTH = 90
@@ -30,7 +29,7 @@ MOVES = st.lists(st.tuples(st.integers(0, LENGTH - 1), st.integers(0, 3)), max_s
 FED = st.tuples(st.sampled_from(["left", "right"]), st.integers(0, 1), st.integers(1, 40))
 RARE = st.sampled_from(["look", "glance", "save", "restart", "hole"])
 STEP = FED | FED | FED | st.tuples(RARE, st.just(0), st.just(0))
-PORTIONS = [1, 30, whole_runs.PORTION]
+LEASTS = [1, whole_runs.LEAST]
 SIDES = {"left": LEFT, "right": RIGHT}
 
 
@@ -49,7 +48,7 @@ def written(partition: int, copies: int, moves: list[tuple[int, int]], *, droppe
 @pytest.mark.parametrize(("order", "more"), FILES)
 @examples(400)
 @given(
-    portion=st.sampled_from(PORTIONS),
+    least=st.sampled_from(LEASTS),
     copies=st.sampled_from([1, 1, 2]),
     moves=MOVES,
     steps=st.lists(STEP, max_size=40),
@@ -57,13 +56,13 @@ def written(partition: int, copies: int, moves: list[tuple[int, int]], *, droppe
 def test_a_whole_run_changes_nothing_but_the_work(
     order: str,
     more: str,
-    portion: int,
+    least: int,
     copies: int,
     moves: list[tuple[int, int]],
     steps: list[tuple[str, int, int]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole_runs, "PORTION", portion)
+        patch.setattr(whole_runs, "LEAST", least)
         _compare(order, more, copies, moves, steps)
 
 
@@ -94,30 +93,19 @@ def _do(driver: Driver, what: str, partition: int, records: Sequence[bytes]) -> 
         first = driver.offsets[SIDES[what]]
         times = [(first + place) * 37 % 101 for place in range(len(records))]
         driver.feed(SIDES[what], records, times, partition)
-        _review(driver.comparison)
+        driver.comparison.review()
     elif what == "look":
-        driver.look()
-        _review(driver.comparison)
         driver.look()
     elif what == "glance":
         driver.comparison.survey((False, False))
-        _review(driver.comparison)
     elif what == "save":
         saved_again(driver.saved, driver.comparison)
-        _review(driver.comparison)
     elif what == "hole":
         driver.comparison.hole(Hole("a stretch is lost"))
     elif what == "restart":
         driver.restart()
     elif what == "end":
         driver.end()
-
-
-def _review(comparison: Comparison) -> None:
-    """Review until nothing is about to enter the index: what enters by portions may match only then."""
-    comparison.review()
-    while comparison.feeding.whole_runs is not None and comparison.feeding.whole_runs.entering:
-        comparison.review()
 
 
 def _at_once(driver: Driver) -> list[Any]:

@@ -144,11 +144,6 @@ class Comparison:
         return self.ending.disputed_at is not None or scopes or len(self.differences.disputed) > 0
 
     @property
-    def entering(self) -> int:
-        """The number of events that were fed and are not compared yet, though they may have partners."""
-        return self.feeding.entering
-
-    @property
     def disagreeing_batches(self) -> list[str]:
         """A sentence for each open batch whose attempts have not agreed so far."""
         return [] if self.retries is None else self.retries.disagreeing()
@@ -199,12 +194,6 @@ class Comparison:
             self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
-
-    def _reading(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Reading:
-        """The state of reading: a side of which events are still entering is not at its end."""
-        if self.entering:
-            at_end = (False, False)
-        return Reading(at_end, now_s, gapless=not self.overflowing)
 
     def _take(self, side: Side, run: Run) -> list[Event]:
         """Match the events of a run, and book them; returns their partners."""
@@ -371,9 +360,8 @@ class Comparison:
         """Explain open scopes that have grown, and close those whose sides have met again.
 
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that the credit pays
-        for (see `open_scopes`), and a portion of the events that enter the index by portions.
+        for (see `open_scopes`).
         """
-        self.feeding.go_on()
         closed = self.open_scopes.review(self.index, self._over)
         if self.halted and self.differences.disputed:
             self.differences.settle_disputed()
@@ -432,7 +420,7 @@ class Comparison:
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
         self.feeding.enter_at_look()
-        survey = self.surveyed = self._surveyor.survey(self._reading(at_end, now_s))
+        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
@@ -442,12 +430,16 @@ class Comparison:
 
         Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
-        return self._surveyor.oldest(side, self._reading(at_end), limit)
+        return self._surveyor.oldest(side, Reading(at_end, gapless=not self.overflowing), limit)
 
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
         self.feeding.enter_at_look()
         self._surveyor.settle()
+
+    def catch_up(self) -> None:
+        """Compare all that was fed: events of both sides that wait for each other enter the index."""
+        self.feeding.enter_partners()
 
     # -- reading ------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ The first two are open where nothing but matching needs each event: see `plain`.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from typing import NamedTuple, cast
 from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.arrivals.run import Run
-from twinstream.core.arrivals.whole_runs import PORTION, Booking, WholeRuns
+from twinstream.core.arrivals.whole_runs import MOST, MOST_OF_A_LOOK, Booking, WholeRuns
 from twinstream.core.events import READ_AT, Event, Form, Side
 from twinstream.core.matching.index import Index, Pairs
 from twinstream.core.matching.lanes import LanesIndex
@@ -78,9 +77,9 @@ class Feeding:
     def _pairs_whole_runs(self) -> WholeRuns | None:
         if self.plain and self.rules.close is None and type(self.index) is LanesIndex:
             ahead = self.ledger.held.of(Side.LEFT).ahead, self.ledger.held.of(Side.RIGHT).ahead
-            most = math.inf if self.clocks.points is None else PORTION
+            one_by_one = self.rules.proves or self.clocks.points is not None
             booking = Booking(self.enter, self._enter_seen, self._pair_runs)
-            return WholeRuns(self.index, ahead, booking, most)
+            return WholeRuns(self.index, ahead, booking, MOST_OF_A_LOOK if one_by_one else MOST)
         return None
 
     def known(self, side: Side, partition: int, records: Sequence[bytes | None]) -> Known:
@@ -112,26 +111,14 @@ class Feeding:
 
     # -- what waits ahead of the index ---------------------------------------------------------------------
 
-    @property
-    def entering(self) -> int:
-        """The number of events that are not compared yet, though they may have partners."""
-        if self.whole_runs is None or not all(map(self.ledger.waits, Side)):
-            return 0
-        return self.whole_runs.number_entering()
-
-    def go_on(self) -> None:
-        """Let a portion of those events enter the index that enter by portions."""
-        if self.whole_runs is not None:
-            self.whole_runs.go_on()
-            self.open_scopes.close_finished()
-
     def enter_all(self) -> None:
         """Let all events enter the index, as if no run had been paired as a whole.
 
         Nothing enters once events are not kept any more: what is there is not matched, and must not grow.
         """
         if self.whole_runs is not None and self.matching.keeps():
-            self.whole_runs.enter_all()
+            for side in Side:
+                self.whole_runs.enter_side(side)
             self.open_scopes.close_finished()
 
     def enter_partners(self) -> None:
@@ -140,15 +127,12 @@ class Feeding:
             self.enter_all()
 
     def enter_at_look(self) -> None:
-        """Let those events enter that may have partners, or that a clock judges one by one."""
-        if self.clocks.points is not None:
+        """Let those events enter that may have partners, that a clock judges one by one, or do not suit."""
+        if self.clocks.points is not None or self.rules.proves or all(map(self.ledger.waits, Side)):
             self.enter_all()
         elif self.whole_runs is not None and self.matching.keeps():
             for side in Side:
-                if self.rules.proves or self.ledger.waits(side.other):
-                    self.whole_runs.enter_side(side)
-                else:
-                    self.whole_runs.enter_short(side)
+                self.whole_runs.enter_unsuited(side)
             self.open_scopes.close_finished()
 
     # -- ways to matching ----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Finished(NamedTuple):
 
 
 class OpenScopes:
-    """The open `scopes` of one comparison, in the order in which they opened; `watch` is asked of each pair."""
+    """The open `scopes` of one comparison, in the order in which they opened; `watch` checks each pair."""
 
     def __init__(self, rules: Rules, differences: Differences, watch: PartitionWatch) -> None:
         self._rules, self.watch, self._differences = rules, watch, differences

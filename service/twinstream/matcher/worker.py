@@ -235,8 +235,8 @@ class Worker:
 
     def settle(self) -> None:
         """Review, survey, save and publish everything that was fed. Raises Fenced."""
-        self.comparison.settle()
-        while self.comparison.review() or self.comparison.entering:
+        self.comparison.catch_up()
+        while self.comparison.review():
             self._schedule.dirty = True
         self._schedule.hasten()
         self.beat()
@@ -334,6 +334,7 @@ class Worker:
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._look_at_topics()
         self.hear()
+        self.comparison.catch_up()
         if self._schedule.due():
             self._schedule.save(self._survey)
         if not self._writer.trouble:

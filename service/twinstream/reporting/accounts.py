@@ -26,8 +26,6 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
 def doubts_of(comparison: Comparison, spec: Spec) -> list[str]:
     """Why a verdict may be INCONCLUSIVE, as far as the comparison itself knows."""
     doubts = holes.doubts(comparison.holes, spec)
-    if count := comparison.entering:
-        doubts.append(f"{count:,} events that were read are not compared yet")
     if comparison.in_dispute:
         doubts.append(DISPUTED)
     return [*doubts, HELD] if comparison.proven.waits_for_batches else doubts

@@ -11,7 +11,6 @@ from loadtest.memory import MemorySource, MemoryStore
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
-from twinstream.core.arrivals import whole_runs
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
@@ -137,8 +136,7 @@ def test_a_worker_waits_for_what_is_away_at_its_start_and_says_so(bench: Bench, 
     assert worker.start()
 
 
-def test_what_was_fed_is_compared_when_it_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_runs, "PORTION", 5)
+def test_what_was_fed_is_compared_when_it_is_settled() -> None:
     bench = Bench(spec=SPEC.replace("{per_key: [k]}", "unordered"))
     worker = bench.started()
     for partition, side in enumerate(Side):

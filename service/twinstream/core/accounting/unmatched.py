@@ -304,9 +304,11 @@ class OneSide:
         return len(self._events) + len(self.ahead)
 
     def __iter__(self) -> Iterator[Event]:
+        """The events; those of a partition are in the order in which they came."""
+        return chain(self._events, self.ahead)
+
+    def oldest_first(self) -> Iterator[Event]:
         """The events in the order in which they came."""
-        if not len(self.ahead):
-            return iter(self._events)
         return merge(self._events, self.ahead, key=_READ_AT)
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from heapq import merge
 from itertools import chain, repeat, takewhile
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import RECORD, Event, PartitionOffset
+from twinstream.core.events import RECORD, ROUTE, Event, PartitionOffset
 
 
 class _State(IntEnum):
@@ -36,6 +36,13 @@ class _Waiting:
     run: Run
     state: _State = _State.NEW
     _between_ms: tuple[int, int] | None = None
+    _in_bags: bool | None = None
+
+    def in_bags(self) -> bool:
+        """Whether it has events in bags, whose lanes are their contents; computed once."""
+        if self._in_bags is None:
+            self._in_bags = bytes in set(map(type, map(_ROUTE, self.run.forms)))
+        return self._in_bags
 
     def between_ms(self) -> tuple[int, int]:
         """The smallest and the largest timestamp, computed once."""
@@ -72,6 +79,7 @@ class RunsAhead:
     def __init__(self) -> None:
         self._parts: dict[int, deque[_Waiting]] = {}
         self._counts: dict[int, int] = {}
+        self._begun: set[int] = set()
         self._came = self._number = 0
         self._removed: list[PartitionOffset] = []
         self._unswept: deque[_Waiting] = deque()
@@ -97,8 +105,10 @@ class RunsAhead:
         self._counts[partition] -= count
         if not waiting.run.forms:
             part.popleft()
+        self._begun.add(partition)
         if not part:
             del self._parts[partition], self._counts[partition]
+            self._begun.discard(partition)
         if waiting.state is not _State.NEW:
             self.size_bytes -= _size(taken)
         if waiting.state is _State.SAVED:
@@ -140,9 +150,17 @@ class RunsAhead:
         """Whether the oldest run of a partition came after the last look."""
         return self._parts[partition][0].state is _State.NEW
 
-    def are_short(self, partition: int, least: int) -> bool:
-        """Whether the runs of a partition have fewer than `least` events each, in the mean."""
-        return self._counts[partition] < least * len(self._parts[partition])
+    def suits(self, partition: int, least: int) -> bool:
+        """Whether the runs of a partition may wait over a look.
+
+        It is of no use if they have fewer than `least` events each, in the mean: the index takes less memory.
+        And once some of them have left, a copy in a bag may have been lost that hides behind fresh ones
+        (`LanesIndex.chains`): only the index knows that.
+        """
+        part = self._parts[partition]
+        if self._counts[partition] < least * len(part):
+            return False
+        return not (partition in self._begun and any(waiting.in_bags() for waiting in part))
 
     def first_open(self) -> dict[int, int]:
         """The smallest offset in each partition."""
@@ -205,6 +223,9 @@ class RunsAhead:
     def sweeping(self) -> bool:
         """Whether a sweep has not ended yet."""
         return bool(self._unswept)
+
+
+_ROUTE = itemgetter(ROUTE)
 
 
 def _size(run: Run) -> int:

@@ -9,13 +9,11 @@ event: then each is minimal when its turn comes. So that is all that is checked.
 Events that are ahead are unmatched, as those in the index are. They *enter* it, in their order, as soon as
 
 - the other side brings something else in their partition;
-- at a look, the other side has unmatched events, too, which may be their partners (`enter_side`);
-- a hole is noted, a side ends, or a look needs all in the index (`enter_all`).
+- at a look or before a hole, the other side has unmatched events, too, which may be their partners;
+- a clock judges events one by one, or a side ends.
 
 A run waits ahead only if no lane of it has an unmatched event of the other side in the index. So no
-difference within a partition is found later than it would be without. But if very many events wait ahead,
-letting all of them enter would stop the loop for seconds. So they enter by portions (`go_on`), and meanwhile
-what comes in their partition waits behind them.
+difference within a partition is found later than it would be without.
 
 Where runs differ, waiting is of no use, so it is left off for a while, longer each time.
 
@@ -24,9 +22,8 @@ Source: DiffStream (OOPSLA 2020), section 4.2, for equal beginnings.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress, count
 from operator import itemgetter, ne
 from typing import NamedTuple
@@ -38,8 +35,10 @@ from twinstream.core.matching.lanes import LanesIndex
 
 LEAST = 8
 """The fewest events that begin to wait ahead: the index matches fewer as soon, and in less memory."""
-PORTION = 32_768
-"""The events that enter at once, which takes some tens of milliseconds."""
+MOST = 1 << 20
+"""The most events of a side ahead: if the sides differ they enter the index at once, which takes seconds."""
+MOST_OF_A_LOOK = 32_768
+"""The same where all enter at each look, which then takes some tens of milliseconds."""
 PIECE = 100
 """The events that enter at once where it is unknown how many of them have partners in the index."""
 LONGEST_PAUSE = 1000
@@ -59,20 +58,12 @@ class Booking(NamedTuple):
 
 
 class WholeRuns:
-    """The runs of both sides that are `ahead` of an index: at most about so many events of each.
-
-    `entering` are the partitions whose events are entering by portions.
-    """
+    """The runs of both sides that are `ahead` of an index: at most about so many events of each."""
 
     def __init__(
-        self,
-        index: LanesIndex,
-        ahead: tuple[RunsAhead, RunsAhead],
-        booking: Booking,
-        most: float = math.inf,
+        self, index: LanesIndex, ahead: tuple[RunsAhead, RunsAhead], booking: Booking, most: int = MOST
     ) -> None:
         self._index, self._ahead, self._booking, self._most = index, ahead, booking, most
-        self.entering: set[int] = set()
         self._entered: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._pause = self._left_alone = 0
 
@@ -82,7 +73,7 @@ class WholeRuns:
         Complexity: about 40 ns each.
         """
         oldest = self._ahead[side.other].first(partition)
-        if oldest is None or partition in self.entering or (first := oldest.forms[0][RECORD]) not in records:
+        if oldest is None or (first := oldest.forms[0][RECORD]) not in records:
             return None
         found: list[Form | None] = [None] * records.index(first)
         for run in self._ahead[side.other].runs(partition):
@@ -95,45 +86,23 @@ class WholeRuns:
 
     def feed(self, side: Side, run: Run) -> None:
         """Take a run of one side. Complexity: about 0.1 µs an event that is paired as one of a run."""
-        if run.partition not in self.entering and self._ahead[side.other].waiting(run.partition):
+        if self._ahead[side.other].waiting(run.partition):
             run = self._meet(side, run)
         if run.forms:
             self._wait(side, run)
 
-    def go_on(self) -> None:
-        """Let the next events enter of the partitions in which all have to."""
-        left, pairs = PORTION, 0
-        for partition in tuple(self.entering):
-            for side in Side:
-                while left > 0 and (number := len(self._first(side, partition))):
-                    left -= number
-                    pairs += self._enter_oldest(side, partition)
-            if left > 0:
-                self.entering.discard(partition)
-        if pairs:
-            self._leave_alone()  # They had partners in other partitions, or runs of both sides differ.
-
-    def number_entering(self) -> int:
-        """The number of events that have to enter. Complexity: O(p) in the partitions that enter."""
-        return sum(ahead.waiting(partition) for ahead in self._ahead for partition in self.entering)
-
     def enter_side(self, side: Side) -> None:
-        """Let the events of a side enter, by portions."""
-        self.entering.update(self._ahead[side].partitions())
-        self.go_on()
+        """Let all events of a side enter the index."""
+        self._enter_parts(side, self._ahead[side].partitions())
 
-    def enter_short(self, side: Side) -> None:
-        """Let those of a side enter whose runs are so short that they take less memory in the index."""
+    def enter_unsuited(self, side: Side) -> None:
+        """Let those of a side enter that may not wait over a look (`RunsAhead.suits`)."""
         ahead = self._ahead[side]
-        self.entering.update(one for one in ahead.partitions() if ahead.are_short(one, LEAST))
-        self.go_on()
+        self._enter_parts(side, [one for one in ahead.partitions() if not ahead.suits(one, LEAST)])
 
-    def enter_all(self) -> None:
-        """Let all events enter the index, whatever it costs."""
-        for side in Side:
-            self.entering.update(self._ahead[side].partitions())
-        while self.entering:
-            self.go_on()
+    def _enter_parts(self, side: Side, partitions: Iterable[int]) -> None:
+        if sum(self._enter_part(side, partition) for partition in partitions):
+            self._leave_alone()  # They had partners in other partitions.
 
     def _first(self, side: Side, partition: int) -> Sequence[Form]:
         oldest = self._ahead[side].first(partition)
@@ -192,20 +161,16 @@ class WholeRuns:
         return self._booking.enter(side, run)
 
     def _enter_behind(self, side: Side, run: Run) -> None:
-        """Let a run enter behind the earlier ones of its partition, or wait while these enter."""
+        """Let a run enter behind the earlier ones of its partition."""
         self._enter_part(side, run.partition)
-        if run.partition in self.entering:
-            self._ahead[side].append(run)
-        else:
-            self._enter(side, run)
+        self._enter(side, run)
 
-    def _enter_part(self, side: Side, partition: int) -> None:
-        """Let the events of a partition enter in their order: at once, or by portions if they are many."""
-        if partition in self.entering or self._ahead[side].waiting(partition) > PORTION:
-            self.entering.add(partition)
-            return
+    def _enter_part(self, side: Side, partition: int) -> int:
+        """Let the events of a partition enter in their order; returns the number of pairs."""
+        pairs = 0
         while self._ahead[side].waiting(partition):
-            self._enter_oldest(side, partition)
+            pairs += self._enter_oldest(side, partition)
+        return pairs
 
     def _enter_oldest(self, side: Side, partition: int) -> int:
         """Let the oldest run of a partition enter; returns the number of pairs."""

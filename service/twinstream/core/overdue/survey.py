@@ -98,5 +98,5 @@ class Surveyor:
         Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
         is_overdue = self.clock.is_overdue(side, reading)
-        for event in islice(self.ledger.held.of(side), limit):
+        for event in islice(self.ledger.held.of(side).oldest_first(), limit):
             yield event, is_overdue(event)

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core import feeding
 from twinstream.core.arrivals import whole_runs
 from twinstream.core.events import Side
 from twinstream.core.matching.lanes import LanesIndex
-from twinstream.reporting.accounts import doubts_of
 
 PER_KEY = spec("{per_key: [k]}")
 
@@ -113,27 +113,40 @@ def test_short_runs_enter_at_a_look() -> None:
     assert in_index(driver) == [20, 0]
 
 
-def test_very_many_events_enter_by_portions_and_what_comes_waits_behind_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(whole_runs, "PORTION", 50)
+def test_events_ahead_that_are_too_many_enter_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "MOST", 50)
     driver = Driver(PER_KEY)
-    for begin in range(0, 200, 20):
-        driver.feed(LEFT, events("a", *range(begin, begin + 20)))
-    driver.feed(RIGHT, events("a", 1, 0, *range(2, 200)))
-    driver.feed(LEFT, events("a", *range(200, 210)))
-    ahead = driver.comparison.ledger.held.of(LEFT).ahead
-    counts = [len(ahead)]
-    assert doubts_of(driver.comparison, driver.spec) == ["409 events that were read are not compared yet"]
-    while counts[-1]:
-        driver.comparison.review()
-        counts.append(len(ahead))
-    assert counts == [210, 150, 90, 30, 0]
-    while driver.comparison.review() or not driver.findings():
-        pass
-    assert driver.kinds() == ["reordered"]
-    assert doubts_of(driver.comparison, driver.spec) == []
-    assert [driver.comparison.unmatched(side) for side in Side] == [10, 0]
+    driver.feed(LEFT, events("a", *range(50)))
+    assert in_index(driver) == [0, 0]
+    driver.feed(LEFT, events("a", *range(50, 60)))
+    assert in_index(driver) == [60, 0]
+
+
+def test_what_both_sides_have_ahead_is_compared_before_it_is_saved() -> None:
+    driver = Driver(PER_KEY)
+    driver.feed(LEFT, [*events("a", *range(20)), *events("b", *range(20))])
+    driver.feed(RIGHT, events("b", *range(20)), partition=1)
+    driver.restart()
+    assert driver.comparison.matched == 20
+    driver.feed(RIGHT, events("a", *range(20)), partition=1)
+    assert driver.comparison.matched == 40
+
+
+def test_a_limit_is_reached_only_by_what_has_no_partner() -> None:
+    driver = Driver(spec("unordered", "limits: {unmatched_events: 100}"))
+    for side in Side:
+        driver.feed(side, events("a", *range(60)), partition=side)
+    assert (driver.comparison.matched, driver.comparison.holes) == (60, [])
+
+
+def test_a_lost_copy_does_not_hide_behind_fresh_ones_that_wait_ahead() -> None:
+    driver = Driver(spec("unordered", "overdue: {after: 1s}"))
+    for second in range(10):
+        for side in Side:
+            count = 10 if second == 1 and side is RIGHT else 20
+            driver.feed(side, events("a", *[0] * count), [1000 * second] * count)
+        survey = driver.look(float(second))
+    assert survey.suspicions == 10
 
 
 def test_a_clock_of_event_times_judges_events_that_were_ahead_at_a_look() -> None:
@@ -142,21 +155,6 @@ def test_a_clock_of_event_times_judges_events_that_were_ahead_at_a_look() -> Non
     driver.comparison.ledger.held.settle()
     driver.feed(RIGHT, events("b", 5000, 5001))
     assert driver.look().suspicions == 40
-
-
-def test_no_event_is_overdue_while_its_partner_is_entering(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_runs, "PORTION", 5)
-    driver = Driver(spec("unordered", "overdue: {after: 1s}"))
-    for begin in range(0, 40, 10):
-        driver.feed(LEFT, events("a", *range(begin, begin + 10)), [0] * 10, partition=0)
-        driver.feed(RIGHT, events("a", *range(begin, begin + 10)), [0] * 10, partition=1)
-    for side in Side:
-        driver.feed(side, events("b", 0), [5000], partition=2)
-    assert driver.look().suspicions == 0
-    while driver.comparison.unmatched(LEFT):
-        driver.comparison.review()
-    driver.feed(LEFT, events("c", *range(10)), [0] * 10, partition=0)
-    assert driver.look().suspicions == 10
 
 
 def test_facts_of_the_rest_of_a_run_are_its_own() -> None:
