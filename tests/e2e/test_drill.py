@@ -113,6 +113,10 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [step["name"] for step in answer["steps"]]
 
 
+def text_of(answer: dict[str, Any], name: str) -> str:
+    return next(step["text"] for step in answer["steps"] if step["name"] == name)
+
+
 @pytest.mark.parametrize("kind", one_a_change(WAYS))
 def test_a_difference_comes_through_to_the_metrics_and_the_live_comparison_stays_as_it_is(
     live: Live, kind: str
@@ -203,7 +207,7 @@ def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_
     code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager)
     assert (code, answer["result"]) == (0, "alarm"), answer
     assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
-    routed = answer["steps"][-1]["text"]
+    routed = text_of(answer, "routed")
     assert routed == f"Alertmanager has it for on-call, held back by silence {answer['silence']}"
     assert not alarmed.file.exists()
     live_alerts = f'ALERTS{{comparison="{NAME}"}}'
@@ -215,7 +219,7 @@ def test_whoever_is_on_call_is_paged_where_that_is_asked_for(live: Live, alarmed
     code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager, "--page")
     assert (code, answer["result"]) == (0, "alarm"), answer
     assert "silence" not in answer
-    assert answer["steps"][-1]["text"] == "Alertmanager has it for on-call"
+    assert text_of(answer, "routed") == "Alertmanager has it for on-call"
     silences = httpx.get(f"{alarmed.manager}/api/v2/silences", trust_env=False).json()
     matched = [matcher["value"] for one in silences for matcher in one["matchers"]]
     assert answer["drill"] not in matched
