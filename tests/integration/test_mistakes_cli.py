@@ -92,7 +92,7 @@ MISTAKES = {
         ("", 2, "name a divergence by its ID, or give --from FILE"),
         ("--from answer.json --comparison x", 2, "--comparison is for a service"),
         ("--from equal.json", 2, "equal.json: has no divergences"),
-        ("d-2 --service {url}", 2, f"no comparison has a divergence 'd-2'; it has {NAME}"),
+        ("d-2 --service {url}", 2, f"no comparison has a divergence 'd-2'; comparisons: {NAME}"),
         (f"d-2 --service {{url}} --comparison {NAME}", 2, "has no divergence"),
         (f"d-1 --service http://{AWAY}", 4, "cannot be reached"),
         *((f"--from answer-{place}.json", 2, NO_ANSWER.format(place)) for place in range(len(ANSWERS))),

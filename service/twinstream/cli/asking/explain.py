@@ -74,7 +74,7 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
             if comparison is not None:
                 raise
     listed = ", ".join(names) or "none"
-    raise Refused(f"no comparison has a divergence {identifier!r}; it has {listed}")
+    raise Refused(f"no comparison has a divergence {identifier!r}; comparisons: {listed}")
 
 
 # -- a file ------------------------------------------------------------------------------------------------
