@@ -63,6 +63,7 @@ def test_a_whole_run_changes_nothing_but_the_work(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole_runs, "LEAST", least)
+        patch.setattr(whole_runs, "LEAST_IN_THE_MEAN", min(least, whole_runs.LEAST_IN_THE_MEAN))
         _compare(order, more, copies, moves, steps)
 
 

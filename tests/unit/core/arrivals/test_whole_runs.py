@@ -103,7 +103,7 @@ def test_a_partner_in_another_partition_is_found_at_the_next_look() -> None:
     assert (driver.comparison.matched, driver.held(LEFT)) == (25, list(range(25, 40)))
 
 
-def test_short_runs_enter_at_a_look() -> None:
+def test_runs_of_hardly_an_event_enter_at_a_look() -> None:
     driver = Driver(PER_KEY)
     driver.feed(LEFT, events("a", *range(8)))
     for number in range(8, 20):
