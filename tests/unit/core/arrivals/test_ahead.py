@@ -71,7 +71,9 @@ class Plain:
             self.saved = waiting
 
     def sweep(self, random: Random) -> None:
-        """Begin a sweep, and see that it meets each saved event that stays, once."""
+        """Begin a sweep, while another may go on, and see that it meets each saved event that stays, once."""
+        self.ahead.begin_sweep()
+        self.ahead.sweep(random.randrange(3))
         self.ahead.begin_sweep()
         swept: list[Event] = []
         while self.ahead.sweeping:
@@ -120,6 +122,8 @@ def test_the_size_is_that_of_the_records_seen_at_a_look() -> None:
     ahead.look()
     assert ahead.size_bytes == 6
     ahead.append(run_of(7, 0, 40, [5]))
+    ahead.append(run_of(8, 1, 0, [5, 6]))
     ahead.take(0, 1)
     ahead.enter(0)
+    ahead.take(1, 1)
     assert ahead.size_bytes == 4
