@@ -8,10 +8,10 @@ a drill tests whether a difference is noticed, not whether there is one.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import accumulate, chain, zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from twinstream.core.events import Form, Side
@@ -66,20 +66,22 @@ class CopyReader:
         return any(one.reason is not None for one in refused)
 
 
-def in_order(records: Iterable[DrillRecord]) -> list[DrillRecord]:
+def in_order(records: Sequence[DrillRecord]) -> list[DrillRecord]:
     """The records of all partitions as one: by time, and each partition in its own order."""
-    partitions: defaultdict[int, list[DrillRecord]] = defaultdict(list)
-    for record in records:
-        partitions[record.partition].append(record)
+    return _merged(records, (record.timestamp_ms for record in records))
 
-    def timed(those: list[DrillRecord]) -> Iterable[tuple[int, DrillRecord]]:
-        return zip(accumulate((record.timestamp_ms for record in those), max), those, strict=True)
 
-    return [record for _, record in merge(*map(timed, partitions.values()), key=lambda one: one[0])]
+def _merged(records: Iterable[DrillRecord], moments: Iterable[int]) -> list[DrillRecord]:
+    """The records by their moments; one that is earlier than its partition has come to waits for it."""
+    partitions: defaultdict[int, list[tuple[int, DrillRecord]]] = defaultdict(list)
+    for record, moment in zip(records, moments, strict=True):
+        those = partitions[record.partition]
+        those.append((max(moment, those[-1][0]) if those else moment, record))
+    return [record for _, record in merge(*partitions.values(), key=lambda one: one[0])]
 
 
 def stretch_of(
-    spec: Spec, reference: Iterable[DrillRecord], candidate: Iterable[DrillRecord]
+    spec: Spec, reference: Sequence[DrillRecord], candidate: Sequence[DrillRecord]
 ) -> CopiedStretch:
     """The pair that the drill copies. Raises SettingsError if there is none."""
     reading = CopyReader(spec)
@@ -109,8 +111,25 @@ def stretch_of(
 def _in_both(reading: CopyReader, read: CopiedPair) -> CopiedPair:
     letters = [[reading.letter(record, side) for record in read[side]] for side in Side]
     common = Counter(filter(None, letters[0])) & Counter(filter(None, letters[1]))
-    kept = (_latest(reading, read[side], side, letters[side], common) for side in Side)
-    return _behind_barrier(reading, CopiedPair(*kept))
+    kept = CopiedPair(*(_latest(reading, read[side], side, letters[side], common) for side in Side))
+    return _behind_barrier(reading, _alike(reading, kept))
+
+
+def _alike(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
+    """The pair with the candidate's partitions joined as the reference's are.
+
+    Joined by its own times, a burst within a millisecond would be joined differently on each side, and
+    matching records would get times far apart.
+    """
+    places: defaultdict[bytes | None, deque[int]] = defaultdict(deque)
+    for place, record in enumerate(pair.reference):
+        places[reading.letter(record, Side.LEFT)].append(place)
+
+    def place_of(record: DrillRecord) -> int:
+        letter = reading.letter(record, Side.RIGHT)
+        return 0 if letter is None else places[letter].popleft()
+
+    return pair._replace(candidate=_merged(pair.candidate, map(place_of, pair.candidate)))
 
 
 def _latest(

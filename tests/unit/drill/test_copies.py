@@ -72,6 +72,20 @@ def test_partitions_are_joined_by_time_and_each_keeps_its_order() -> None:
     assert in_order([other, late, earlier]) == [other, late, earlier]
 
 
+def test_a_burst_whose_times_fall_on_two_sides_of_a_millisecond_has_one_order_on_both_sides() -> None:
+    def burst(later: int) -> list[DrillRecord]:
+        """Two partitions by turns, a hundred records a millisecond."""
+        stamp = 1_700_000_000_000
+        return [
+            record(n, {"k": n % 4, "n": n}, partition=n % 2)._replace(timestamp_ms=stamp + (n + later) // 100)
+            for n in range(400)
+        ]
+
+    found = stretch_of(spec_with(), burst(0), burst(50))
+    reference, candidate = ([record.offset for record in side] for side in found.pair)
+    assert reference == candidate
+
+
 def test_where_each_partition_has_barriers_all_begin_with_the_same_one() -> None:
     spec = spec_with(
         "{barrier: day, inner: unordered, copies: per_partition}",
