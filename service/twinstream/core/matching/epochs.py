@@ -132,15 +132,14 @@ class EpochsIndex(Index):
         """Add an event to the scope; a lost scope keeps only events that help the sides to meet again."""
         scope = self._aside
         assert scope is not None
+        if scope.lost:
+            self._lost = self._lost or BarrierResync(self._hooks.limit, self._hooks.equal)
+            if route is not BARRIER:
+                self._lost.add(side, event)
+            elif (met := self._lost.meet(side, event)) is not None:
+                return self._go_on(scope, side.other, met)
         scope.add(side, event)
-        if not scope.lost:
-            return None
-        self._lost = self._lost or BarrierResync(self._hooks.limit, self._hooks.equal)
-        if route is not BARRIER:
-            self._lost.add(side, event)
-            return None
-        met = self._lost.meet(side, event)
-        return None if met is None else self._go_on(scope, side.other, met)
+        return None
 
     def _go_on(self, scope: SetAside, other: Side, events: list[Event]) -> Event:
         """Go on behind the barrier at which both sides met: the first of these `events` of the other side."""

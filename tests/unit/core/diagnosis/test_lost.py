@@ -112,3 +112,16 @@ def test_what_is_given_up_fills_no_memory() -> None:
     assert driver.comparison.ledger.waiting == 0
     driver.restart()
     assert (driver.comparison.ledger.waiting, driver.comparison.unmatched(LEFT)) == (0, 983)
+
+
+def test_the_barrier_at_which_the_sides_meet_again_is_not_given_up() -> None:
+    driver = Driver(spec(LANES, KINDS + LIMIT))
+    driver.feed(LEFT, [day(1), *map(ride, range(40))])
+    driver.feed(RIGHT, [day(2), *map(ride, range(100, 140))])
+    driver.comparison.review()
+    driver.feed(LEFT, [day(3), ride(1)])
+    driver.feed(RIGHT, [ride(5), day(3)])
+    assert (list(driver.comparison.scopes), driver.comparison.matched) == ([], 1)
+    assert [driver.comparison.ledger.waits(side) for side in Side] == [1, 0]
+    driver.feed(RIGHT, [ride(1)])
+    assert [driver.comparison.ledger.waits(side) for side in Side] == [0, 0]
