@@ -52,7 +52,7 @@ class RecentMatches:
         if surplus > 0:
             self._known.clear()
             self._copies.clear()
-        while surplus > 0:
+        while surplus > 0 and self._noted:
             surplus -= len(self._noted.popleft())
 
     def move(self) -> None:

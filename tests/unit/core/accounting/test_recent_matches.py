@@ -22,3 +22,11 @@ def test_of_large_contents_fewer_are_remembered(asked: bool) -> None:
     recent.note([b"small"] * 10_000)
     recent.trim()
     assert knows(recent, large)
+
+
+def test_contents_whose_sizes_are_taken_for_larger_than_they_are_can_all_be_forgotten() -> None:
+    recent, large = RecentMatches(100_000, bytes), bytes(BYTES // 40)
+    recent.note([large if place % 4 == 0 else b"" for place in range(220)])
+    recent.trim()
+    recent.note([large])
+    assert knows(recent, large)
