@@ -31,7 +31,8 @@ from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.events import Side
 
 PENDING_LIMIT = 1000
-"""Records of a query that wait to take effect; above it every second is dropped: they are cumulative."""
+"""Records of a query that wait to take effect; above it, an odd number, every second is dropped: they are
+cumulative, and the newest stays."""
 RUNS_LIMIT = 100
 """Earlier runs of a query that are remembered by name."""
 
@@ -237,7 +238,7 @@ class _Query:
         self.has_watermark = self.has_watermark or fact.watermark_ms is not None
         self.pending.append(fact)
         if len(self.pending) > PENDING_LIMIT:
-            self.pending = deque(list(self.pending)[1::2])
+            self.pending = deque(list(self.pending)[::2])
 
     def take_effect(self, positions: Mapping[int, int]) -> Iterator[int]:
         self.effects = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from twinstream.core.clocks.input import PENDING_LIMIT, Finished, InputProgress, WaitsFor
 from twinstream.core.events import Side
 
@@ -145,8 +147,9 @@ def test_queries_that_begin_together_are_no_re_creation() -> None:
     assert made.note(RIGHT, finished(0, 3, query="x")) is None
 
 
-def test_records_that_wait_for_long_are_bounded() -> None:
-    facts = [finished(batch, batch, {0: batch}) for batch in range(3 * PENDING_LIMIT)]
+@pytest.mark.parametrize("count", [PENDING_LIMIT + 1, 3 * PENDING_LIMIT])
+def test_records_that_wait_for_long_are_bounded(count: int) -> None:
+    facts = [finished(batch, batch, {0: batch}) for batch in range(count)]
     made = progress(*facts)
     assert len(made._sides[LEFT]["q"].pending) <= PENDING_LIMIT
     made.read(LEFT, {0: len(facts)})
