@@ -113,9 +113,9 @@ class ShardResets:
             self._asked = self._asked % (self._shard.of - 1) + 1
         try:
             data = shards.head_of(self._asked)
+            head = checkpoint.decode(data) if data else None
         except StoreError:
-            return None  # It is looked at again in its turn.
-        head = checkpoint.decode(data) if data else None
+            return None  # It is looked at again in its turn. What is wrong with a head, its own shard says.
         return head if head is not None and head["spec_digest"] == self._digest else None
 
     def _beginning(self, run: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -88,6 +88,16 @@ def test_while_a_store_does_not_answer_no_shard_follows_another() -> None:
     assert players.turns(24).answer == "pass"
 
 
+def test_a_head_that_cannot_be_read_stops_only_its_own_shard() -> None:
+    players = playing()
+    players.kill(1)
+    storage = players.team.shelf.storage(Shard(1, 2))
+    storage.stored = storage.stored._replace(head=b"of another format")
+    for _ in range(4):
+        players.turn([0])
+    assert players.view().status.matched == 48
+
+
 @pytest.mark.parametrize("start", ["ends", None])
 def test_what_kafka_has_lost_of_where_such_a_shard_began_is_a_hole_with_both_offsets(start: Any) -> None:
     players = losing(start, 1)
