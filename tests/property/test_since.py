@@ -20,12 +20,12 @@ from twinstream.core.state import snapshot
 from twinstream.core.state.restore import restore
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
-from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Batch
 from twinstream.reporting.verdict_status import Reporter
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
+from twinstream.status.timestamps import moment_of
 
 ZERO = 1_772_366_400_000
 """The first moment, in milliseconds: 2026-03-01, 12:00 UTC."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from twinstream.status.common import SideName, Sides
 from twinstream.status.comparison import Coverage, PartitionProgress
+from twinstream.status.timestamps import moment_of
 
 
 class Whole(NamedTuple):
@@ -72,9 +73,7 @@ class Extent:
 
     def whole(self, coverage: Coverage) -> Whole:
         """All that was noted; `coverage` has its keys."""
-        first_at, last_at = (
-            datetime.fromtimestamp(ms / 1000, UTC) if ms else None for ms in (self._first_ms, self._last_ms)
-        )
+        first_at, last_at = (moment_of(ms) if ms else None for ms in (self._first_ms, self._last_ms))
         more_keys = not all_keys_seen(coverage)
         constants = _constants(coverage)
         return Whole(self._partitions, coverage.keys, more_keys, first_at, last_at, constants)

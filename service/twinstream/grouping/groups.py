@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from twinstream.grouping.patterns import FieldPatterns, Fit
 from twinstream.grouping.wording import pattern_text
 from twinstream.status.common import SideName
 from twinstream.status.groups import Group, KeyShare, Member, PartitionShare, Pattern
+from twinstream.status.timestamps import moment_of
 
 GROUPS = 20
 """More groups than a person reads; each takes at most some tens of kilobytes."""
@@ -300,4 +301,4 @@ def _pattern(field: str, fit: Fit, shown: bool) -> Pattern:
 
 
 def _moment(milliseconds: int) -> datetime | None:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+    return moment_of(milliseconds) if milliseconds else None

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from twinstream.core.events import Side
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
-from twinstream.intake.timestamps import moment_of
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Source
 from twinstream.reporting.verdict_status import Standing, Verified
+from twinstream.status.timestamps import moment_of
 
 
 class Settlement:

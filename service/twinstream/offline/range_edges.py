@@ -31,10 +31,10 @@ from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
-from twinstream.intake.timestamps import moment_of
 from twinstream.offline.offset_range import OffsetRange, edge_text
 from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
+from twinstream.status.timestamps import moment_of
 
 EdgePlace = Literal["within", "undecided", "beside"]
 

@@ -12,10 +12,10 @@ from itertools import chain
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, TIMESTAMP_MS, Event, Side
 from twinstream.explain.divergence import Explainer
-from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Publisher
 from twinstream.reporting.truncate import cut
 from twinstream.status import comparison as status
+from twinstream.status.timestamps import moment_of
 
 SAMPLE_EVENTS = 200
 SAMPLE_BYTES = 256_000

@@ -24,7 +24,6 @@ from twinstream.grouping.extent import whole_of
 from twinstream.grouping.wording import with_sentences
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.intake.intake import Intake, Undecodable
-from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Clock
 from twinstream.reporting.accounts import account_of, differ_text, doubts_of, hole_of
 from twinstream.reporting.checks import results
@@ -36,6 +35,7 @@ from twinstream.status import common as parts
 from twinstream.status import comparison as status
 from twinstream.status.comparison import Dependency
 from twinstream.status.groups import Group
+from twinstream.status.timestamps import moment_of
 
 HOLES_SHOWN = 20
 UNPAIRED_TOLD = 250

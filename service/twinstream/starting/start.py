@@ -12,9 +12,9 @@ from datetime import timedelta
 
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Positions, Topic
 from twinstream.spec.file.model import Spec
+from twinstream.status.timestamps import moment_of
 
 Topics = Mapping[Side, Topic]
 

@@ -57,6 +57,13 @@ ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
 ]  # fmt: skip
 
 
+def test_times_beyond_the_calendar_are_shown_as_its_end() -> None:
+    microseconds = 1_700_000_000_000_000
+    one = next(lines("L:a1"))._replace(timestamp_ms=microseconds)
+    (group,) = check(spec("unordered"), [one])["groups"]
+    assert group["first_at"] == group["last_at"] == "9999-12-31T23:59:59.999999Z"
+
+
 @pytest.mark.parametrize(("order", "text", "more", "options", "verdict", "reason"), ANSWERS)
 def test_an_answer_says_why(
     order: str, text: str, more: str, options: dict[str, bool], verdict: str, reason: str
