@@ -11,38 +11,24 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
-from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import RefusedRecord
 from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
-from twinstream.spec.decode.headers import Headers, attempt_of, batch_mark
+from twinstream.spec.decode.headers import Headers
 
 T = TypeVar("T")
 
 
-def attempts_of(
-    headers: Sequence[Headers], refused: list[RefusedRecord]
-) -> tuple[list[Attempt | None], list[RefusedRecord]]:
-    """The attempt that wrote each record, and the refused records: for their values, or for their marks.
-
-    Complexity: about 1 µs a record.
-    """
-    return _marks_of(attempt_of, headers, refused)
-
-
-def batches_of(
-    headers: Sequence[Headers], refused: list[RefusedRecord]
-) -> tuple[list[int | None], list[RefusedRecord]]:
-    """The number of the batch that wrote each record, and the refused records, as `attempts_of`."""
-    return _marks_of(batch_mark, headers, refused)
-
-
-def _marks_of(
+def marks_of(
     read: Callable[[Headers], T | None], headers: Sequence[Headers], refused: list[RefusedRecord]
 ) -> tuple[list[T | None], list[RefusedRecord]]:
+    """The mark that each record has, and the refused records: for their values, or for their marks.
+
+    `read` is `attempt_of` or `batch_mark`. Complexity: about 1 µs a record.
+    """
     marks: list[T | None] = []
     unreadable = {}
     for place, one in enumerate(headers):

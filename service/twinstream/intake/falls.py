@@ -132,12 +132,5 @@ def _mark(topic: str) -> int:
 
 def part_of(batch: Batch, part: slice) -> Batch:
     """Some consecutive records of a batch."""
-    return Batch(
-        batch.side,
-        batch.partition,
-        batch.records[part],
-        batch.offsets[part],
-        batch.timestamps_ms[part],
-        None if batch.headers is None else batch.headers[part],
-        None if batch.keys is None else batch.keys[part],
-    )
+    columns = (None if column is None else column[part] for column in batch[2:])
+    return Batch._make((batch.side, batch.partition, *columns))

@@ -19,14 +19,14 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import of_falls, of_gap
-from twinstream.intake.batches import InSight, attempts_of, batches_of
+from twinstream.intake.batches import InSight, marks_of
 from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.ports import Batch, Clock, Gap, Item, Passed
 from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.codec.digests import KeptCodec
 from twinstream.spec.compile.checks import FactReader
-from twinstream.spec.decode.headers import input_mark, kept_mark
+from twinstream.spec.decode.headers import attempt_of, batch_mark, input_mark, kept_mark
 from twinstream.status import comparison as status
 from twinstream.status.comparison import HISTOGRAM_EDGES_SECONDS as EDGES_SECONDS
 
@@ -122,10 +122,10 @@ class Intake:
         self._under_way = item
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started, twins=known.twins)
         if item.headers is not None and self._comparison.retries is not None:
-            attempts, refused = attempts_of(item.headers, refused)
+            attempts, refused = marks_of(attempt_of, item.headers, refused)
             run = run._replace(attempts=attempts)
         if item.headers is not None and self._comparison.tells_batches:
-            marks, refused = batches_of(item.headers, refused)
+            marks, refused = marks_of(batch_mark, item.headers, refused)
         run = run._replace(marks=marks)
         if self._facts is not None:
             run = run._replace(facts=self._facts.facts(item.records, item.keys, forms, item.side))

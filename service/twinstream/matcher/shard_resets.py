@@ -16,7 +16,7 @@ nothing that it finds decides anything until somebody resets it again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -28,6 +28,7 @@ from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, SourceError, StoreError
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Positions, Source
+from twinstream.processes.shards import ShardStore
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.load import digest
@@ -52,22 +53,12 @@ AWAITS_KAFKA = f"{FOLLOWS} as soon as Kafka says which records there are ({{erro
 log = structlog.get_logger()
 
 
-class Shards(Protocol):
-    """The part of a store in which the shards of a comparison see each other."""
-
-    def head_of(self, number: int) -> bytes:
-        """The head of what another shard has saved last; empty where there is none. Raises StoreError."""
-        ...
-
-    def forget(self, shards: int) -> None:
-        """Give up the state of another number of shards. Raises Unready while a process works on it."""
-        ...
-
-
 class ShardResets:
     """What the other shards know of resets, for one that owns its store."""
 
-    def __init__(self, spec: Spec, source: Source, shard: Shard, shards: Shards | None, clock: Clock) -> None:
+    def __init__(
+        self, spec: Spec, source: Source, shard: Shard, shards: ShardStore | None, clock: Clock
+    ) -> None:
         self._spec, self._digest, self._source = spec, digest(spec), source
         self._shard, self._clock = shard, clock
         self._shards = None if shard.whole else shards
@@ -107,7 +98,7 @@ class ShardResets:
         log.warning("reset with the other shards", comparison=self._spec.name, shard=self._shard.number)
         raise Replaced("another shard was reset")
 
-    def _head_of_next(self, shards: Shards) -> Mapping[str, Any] | None:
+    def _head_of_next(self, shards: ShardStore) -> Mapping[str, Any] | None:
         """The head of shard 0, or for that of the next; None where nothing of the same file is saved."""
         if self._shard.number == 0:
             self._asked = self._asked % (self._shard.of - 1) + 1

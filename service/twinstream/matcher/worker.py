@@ -39,9 +39,10 @@ from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
-from twinstream.matcher.shard_resets import ShardResets, Shards
+from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences
 from twinstream.ports import CheckpointStore, Clock, Item, Publisher, Recall, Source, StatusRelay, Stored
+from twinstream.processes.shards import ShardStore
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
 from twinstream.reporting.divergences import Reports
 from twinstream.reporting.record_refetch import explainer_of, nothing
@@ -80,7 +81,7 @@ class Ports:
     clock: Clock
     mask_secret: Callable[[], bytes] = fresh_secret
     recall: Recall = nothing
-    shards: Shards | None = None
+    shards: ShardStore | None = None
     opening: Callable[[Spec, Source], Opening] = Opening
 
 

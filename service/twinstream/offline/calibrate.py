@@ -16,10 +16,11 @@ from twinstream.calibration.writing import file_text
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
-from twinstream.intake.batches import attempts_of
+from twinstream.intake.batches import marks_of
 from twinstream.offline.check import check, equivalent
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.decode.headers import attempt_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, read
 from twinstream.spec.file.source import dump, read_source
@@ -92,7 +93,7 @@ class Recording:
             return None
         value = self._codec.compared(form[3])
         compared = value["$value"] if self._spec.whole else value
-        (attempt,), _ = attempts_of((line.headers,), [])
+        (attempt,), _ = marks_of(attempt_of, (line.headers,), [])
         return RunEvent(form[3], form[2], compared, attempt is not None)
 
     def _refuse(self, line: Line, reason: str) -> None:

@@ -22,7 +22,7 @@ from twinstream.explain.reason import undecided
 from twinstream.grouping.extent import Extent
 from twinstream.grouping.groups import Groups
 from twinstream.grouping.wording import with_sentences
-from twinstream.intake.batches import attempts_of, batches_of
+from twinstream.intake.batches import marks_of
 from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
     Edges,
@@ -39,6 +39,7 @@ from twinstream.reporting.checks import results
 from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.decode.headers import attempt_of, batch_mark
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.status.comparison import Coverage
@@ -118,9 +119,9 @@ class Check:
         """The run of a line, with the marks that the comparison reads."""
         attempts, marks = None, None
         if self.comparison.retries is not None:
-            attempts, refused = attempts_of((line.headers,), refused)
+            attempts, refused = marks_of(attempt_of, (line.headers,), refused)
         if self.comparison.tells_batches:
-            marks, refused = batches_of((line.headers,), refused)
+            marks, refused = marks_of(batch_mark, (line.headers,), refused)
         run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, marks, attempts)
         return run, refused
 

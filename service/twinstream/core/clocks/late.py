@@ -14,6 +14,7 @@ whatever cannot be compared is left out: a run that begins anew begins without a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition, offsets_of, rows_of
@@ -77,10 +78,10 @@ class LateCounts:
     def uneven(self) -> DroppedUnevenly | None:
         """What both dropped of the input that can be compared; None if it is the same, or none can be.
 
-        Complexity: O(p · l) in the input partitions and in the levels, which are few.
+        Complexity: O(p · l²) in the input partitions and in the levels, which are few.
         """
         left, right = (side.levels for side in self._sides)
-        begin, end = _first_overlap(left, right), _last_overlap(left, right)
+        begin, end = _overlap(left, right), _overlap(left[::-1], right[::-1])
         if begin is None or end is None:
             return None
         dropped = [last.rows - first.rows for first, last in zip(begin, end, strict=True)]
@@ -140,30 +141,13 @@ class _Levels:
         ]
 
 
-def _first_overlap(left: Sequence[_Level], right: Sequence[_Level]) -> tuple[_Level, _Level] | None:
-    """The first levels that hold at the same input. A level that ends too early for one does for the next."""
-    i = j = 0
-    while i < len(left) and j < len(right):
-        if not _at_least(left[i].last, right[j].first):
-            i += 1
-        elif not _at_least(right[j].last, left[i].first):
-            j += 1
-        else:
-            return left[i], right[j]
-    return None
+def _overlap(left: Sequence[_Level], right: Sequence[_Level]) -> tuple[_Level, _Level] | None:
+    """The first pair of levels that hold at the same input. There are at most `LEVELS_LIMIT` on each side."""
+    return next((pair for pair in product(left, right) if _hold_together(*pair)), None)
 
 
-def _last_overlap(left: Sequence[_Level], right: Sequence[_Level]) -> tuple[_Level, _Level] | None:
-    """The last levels that hold at the same input: the same from the other end."""
-    i, j = len(left) - 1, len(right) - 1
-    while i >= 0 and j >= 0:
-        if not _at_least(right[j].last, left[i].first):
-            i -= 1
-        elif not _at_least(left[i].last, right[j].first):
-            j -= 1
-        else:
-            return left[i], right[j]
-    return None
+def _hold_together(one: _Level, other: _Level) -> bool:
+    return _at_least(one.last, other.first) and _at_least(other.last, one.first)
 
 
 def _at_least(one: Consumed, other: Consumed) -> bool:
