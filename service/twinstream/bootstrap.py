@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.credentials import read_secret
+from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.adapters.kafka.source import LATEST, KafkaSource, record_reader
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
@@ -119,11 +120,11 @@ def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaS
 
 
 def _read_from(settings: Settings) -> int | None:
-    """The time in milliseconds from which records are read; None for all of them."""
+    """The time in milliseconds from which records are read, which is not negative; None for all of them."""
     if settings.read_from == "latest":
         return LATEST
     moment = time_of(settings.read_from)
-    return None if moment is None else int(moment.timestamp() * 1000)
+    return None if moment is None else max(0, int(moment.timestamp() * 1000))
 
 
 def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
@@ -195,6 +196,8 @@ def _try_settings(settings: Settings, spec: Spec) -> None:
             _make_source(settings, spec).close()
         if settings.results is None:
             RedisStore(settings.redis, spec.name).close()
+        else:
+            ResultsTopics(settings.brokers, settings.results, settings.kafka).close()
     except TwinstreamError as error:
         raise SettingsError(str(error)) from None
 

@@ -13,10 +13,12 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.contract.conftest import Make, OpenSource
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually, gathered
+from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.core.events import Place, Side
-from twinstream.errors import SourceError
+from twinstream.errors import SettingsError, SourceError
 from twinstream.ports import Batch, Gap, Recalling, Source
+from twinstream.spark.matcher.claim import make_topics
 from twinstream.spec.decode.formats.envelope import Whole
 from twinstream.spec.decode.formats.envelope import opened as opened_envelope
 
@@ -163,8 +165,14 @@ def test_a_topic_that_does_not_exist_is_named(on_kafka: Make) -> None:
 
 def test_a_wrong_librdkafka_property_is_named() -> None:
     topics = {Side.LEFT: "a", Side.RIGHT: "b"}
-    with pytest.raises(SourceError, match="kafka settings: No such configuration property"):
-        KafkaSource("127.0.0.1:1", "contract", topics, {"securty.protocol": "ssl"})
+    wrong = {"securty.protocol": "ssl"}
+    for make in (
+        lambda: KafkaSource("127.0.0.1:1", "contract", topics, wrong),
+        lambda: ResultsTopics("127.0.0.1:1", "results", wrong),
+        lambda: make_topics("127.0.0.1:1", "results", wrong),
+    ):
+        with pytest.raises(SettingsError, match="kafka settings: No such configuration property"):
+            make()
 
 
 @pytest.mark.requires_kafka

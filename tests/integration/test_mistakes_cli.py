@@ -135,6 +135,7 @@ MISTAKES = {
     ],
     "serve": [
         (f"rows.yaml {NOWHERE} --bind 127.0.0.1:0", 2, "write `control: TOPIC` and `overdue: {clock:"),
+        (f"{SERVE} --results r --config wrong.yaml", 2, "kafka settings: No such configuration property"),
         (f"{SERVE} --token-file none", 2, "none cannot be read: No such file or directory"),
         (f"{SERVE} --tls-cert a --tls-key b", 2, "a cannot be read: No such file"),
         (f"{SERVE} --tls-cert ads.yaml --tls-key ads.yaml", 2, "ads.yaml cannot be used: "),
@@ -170,6 +171,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "empty.yaml": "",
         "settings.yaml": f"token_file: {folder}/tokens\n",
         "tokens": TOKENS,
+        "wrong.yaml": "kafka: {securty.protocol: ssl}\n",
         "a.jsonl": '{"v":1}\n{"v":2}\n',
         "b.jsonl": '{"v":1}\n{"v":3}\n',
         **dict.fromkeys(("many.jsonl", "more.jsonl"), "".join(f'{{"v":{n}}}\n' for n in range(30))),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from twinstream.bootstrap import _read_from
 from twinstream.cli.commands.serve import serve
 from twinstream.errors import SettingsError
 from twinstream.settings import load
@@ -34,6 +35,16 @@ def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -
     settings = load({}, None)
     assert (settings.memory_limit, settings.bind) == (None, "127.0.0.1:8080")
     assert f"address is {settings.bind}" in str(serve.help)
+
+
+def test_a_time_before_all_of_kafkas_reads_everything() -> None:
+    assert _read_from(load({"read_from": "1969-12-31T23:59:59.999Z"}, None)) == 0
+
+
+def test_a_variable_in_small_letters_is_named_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("twinstream_bind", "0.0.0.0:80")
+    with pytest.raises(SettingsError, match=r"^variable twinstream_bind: '0\.0\.0\.0:80' is not"):
+        load({}, None)
 
 
 def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(

@@ -33,7 +33,7 @@ from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
 from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.shadow_service import ShadowService
 from twinstream.drill.signals import AlarmPath, SeenSignal, SignalState, WantedSignal
-from twinstream.errors import SettingsError, SourceError, StoreError, TwinstreamError
+from twinstream.errors import SettingsError, StoreError, TwinstreamError
 from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
 from twinstream.settings import Settings
 from twinstream.spec.drills import DrillRecord, Names
@@ -271,10 +271,7 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
             "with `emits` rows replace each other"
         )
     names = {side: spec.version_of(side).topic for side in Side}
-    try:
-        source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
-    except SourceError as error:  # No broker was asked yet.
-        raise SettingsError(str(error)) from None
+    source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
     with closing(source):
         topics = source.topics()
         ranges = {

@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.support.waiting import eventually
 from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.api.state.merging import merged
 from twinstream.bootstrap import expectation
-from twinstream.errors import Fenced, StoreError
+from twinstream.errors import Fenced, SourceError, StoreError
 from twinstream.processes.standby import Bulletin
 from twinstream.spark.matcher.__main__ import Driver
 from twinstream.spark.matcher.claim import Claim, make_topics
@@ -392,6 +392,17 @@ def test_the_last_claim_wins_and_an_older_job_ends(both: Compared) -> None:
     assert said == []
     first.close()
     second.close()
+
+
+def test_a_claim_that_kafka_refuses_ends_the_job(both: Compared) -> None:
+    brokers = both.pipelines.kafka.brokers
+    both.pipelines.kafka.create_topic(both.results, config={"max.message.bytes": "10"})
+    make_topics(brokers, both.results, {})
+    with (
+        closing(Claim(brokers, both.results, {}, "sink", "first")) as claim,
+        pytest.raises(SourceError, match=f"refuses the claim of the job on topic {both.results}: .*large"),
+    ):
+        claim.make(print)
 
 
 def test_a_topic_that_nobody_made_is_named(both: Compared) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
+from twinstream.errors import SettingsError
+
+T = TypeVar("T")
 Properties = Mapping[str, str | int | bool]
 """Properties of librdkafka."""
 
@@ -18,10 +21,17 @@ def config_of(brokers: str, properties: Properties) -> dict[str, str | int | flo
     return {"log_level": 0, **properties, "bootstrap.servers": brokers}
 
 
+def opened(make: Callable[[dict[str, Any]], T], config: Mapping[str, Any]) -> T:
+    """A client, which connects with its first request. Raises SettingsError if a property is wrong."""
+    try:
+        return make({**config})
+    except KafkaException as error:
+        raise SettingsError(f"kafka settings: {reason_of(error)}") from None
+
+
 def admin_client(brokers: str, properties: Properties, link: LinkFaults) -> AdminClient:
-    """A client that connects with its first request. Raises KafkaException if a property is wrong."""
-    callbacks: dict[str, Any] = {"error_cb": link.heard}
-    return AdminClient({**config_of(brokers, properties), **callbacks})
+    """A client that connects with its first request. Raises SettingsError if a property is wrong."""
+    return opened(AdminClient, {**config_of(brokers, properties), "error_cb": link.heard})
 
 
 def cleanup_policy(client: AdminClient, topic: str, seconds: float) -> str:

@@ -35,10 +35,7 @@ class DrillTopics:
 
     def __init__(self, brokers: str, properties: Properties) -> None:
         self._brokers, self._properties, self._link = brokers, properties, LinkFaults()
-        try:
-            self._admin = admin_client(brokers, properties, self._link)
-        except KafkaException as error:
-            raise SettingsError(f"kafka settings: {reason_of(error)}") from None
+        self._admin = admin_client(brokers, properties, self._link)
 
     def create(self, partitions: Mapping[str, int], span_ms: int) -> None:
         """Create topics for records up to `span_ms` old. Raises SettingsError and SourceError."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka.client import LinkFaults, Properties, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, opened
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 
@@ -65,11 +65,8 @@ def records_at(
     wanted: dict[tuple[str, int], list[int]] = {}
     for topic, partition, offset in sorted(set(places)):
         wanted.setdefault((topic, partition), []).append(offset)
-    try:
-        told = {"bootstrap.servers": brokers, "error_cb": link.heard}
-        consumer = Consumer({**_DEFAULTS, **properties, **told})
-    except KafkaException as error:
-        raise SourceError(f"kafka settings: {reason_of(error)}") from None
+    told = {"bootstrap.servers": brokers, "error_cb": link.heard}
+    consumer = opened(Consumer, {**_DEFAULTS, **properties, **told})
     found: dict[tuple[str, int, int], FoundRecord] = {}
     try:
         for (topic, partition), offsets in wanted.items():

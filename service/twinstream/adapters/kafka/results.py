@@ -30,7 +30,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, config_of, reason_of
+from twinstream.adapters.kafka.client import (
+    LinkFaults,
+    Properties,
+    admin_client,
+    config_of,
+    opened,
+    reason_of,
+)
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import NoResults, StoreError
 from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
@@ -65,14 +72,14 @@ class ResultsTopics:
     """The results topics, read so far; all its methods may be called from any thread.
 
     `statuses` are by comparison and shard, `reports` besides by id. `claims` are the offset and the run of
-    the last claim of each comparison.
+    the last claim of each comparison. Raises SettingsError if a property of Kafka is wrong.
     """
 
     def __init__(self, brokers: str, results: str, properties: Properties) -> None:
         self._results, self._brokers = results, brokers
         more = {"group.id": "twinstream.results", "enable.auto.commit": False}
         more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
-        self._consumer = Consumer({**config_of(brokers, properties), **more})
+        self._consumer = opened(Consumer, {**config_of(brokers, properties), **more})
         self._admin = admin_client(brokers, properties, LinkFaults())
         self._lock, self._ids, self._heard_at = Lock(), dict[str, str](), -inf
         self.claims: dict[str, tuple[int, str]] = {}

@@ -28,7 +28,7 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka.client import Properties, reason_of
+from twinstream.adapters.kafka.client import Properties, opened, reason_of
 from twinstream.adapters.kafka.records import KafkaRecall, know
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
@@ -239,11 +239,8 @@ class _TopicReader:
         self._side, self._topic, self._columns = side, topic, columns
         self._group = config["group.id"]
         self._link = _Link(str(config["bootstrap.servers"]))
-        try:
-            callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
-            self._consumer = Consumer({**config, **callbacks, "logger": _quiet_logger()})
-        except KafkaException as error:
-            raise SourceError(f"kafka settings: {reason_of(error)}") from None
+        callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
+        self._consumer = opened(Consumer, {**config, **callbacks, "logger": _quiet_logger()})
         self._partitions: list[int] = []
         self._next: dict[int, int] = {}
         self._ended_at: dict[int, int] = {}

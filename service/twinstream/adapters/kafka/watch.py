@@ -20,7 +20,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, cleanup_policy, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, cleanup_policy
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Control, Topic, TopicsLook
@@ -61,10 +61,7 @@ class TopicsAdmin:
 
     @cached_property
     def _client(self) -> AdminClient:
-        try:
-            return admin_client(self._brokers, self._properties, self._link)
-        except KafkaException as error:
-            raise SourceError(f"kafka settings: {reason_of(error)}") from None
+        return admin_client(self._brokers, self._properties, self._link)
 
     def look(self) -> TopicsSeen:
         """Both topics as they are, None for a missing one. Raises SourceError."""
@@ -244,10 +241,7 @@ def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict
     """
     topics: dict[str, BareTopic | None] = dict.fromkeys(names)
     link = LinkFaults()
-    try:
-        client = admin_client(brokers, properties, link)
-    except KafkaException as error:
-        raise SourceError(f"kafka settings: {reason_of(error)}") from None
+    client = admin_client(brokers, properties, link)
     asked = client.describe_topics(TopicCollection([*topics]), request_timeout=DESCRIBE_SECONDS)
     while not (link.only_unknown_hosts or all(answer.done() for answer in asked.values())):
         client.poll(_POLL_SECONDS)

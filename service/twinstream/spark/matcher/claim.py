@@ -17,7 +17,7 @@ import orjson
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, reason_of
+from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, opened, reason_of
 from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
 from twinstream.errors import Fenced, NoResults, SourceError, StoreError
 
@@ -62,6 +62,7 @@ class Claim:
         self._topics = ResultsTopics(brokers, results, dict(properties))
         self._properties = properties
         self._offset = 0
+        self._refused: KafkaError | None = None
 
     def make(self, say: Callable[[str], object]) -> None:
         """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""
@@ -73,17 +74,22 @@ class Claim:
                 )
             waiting = True
             time.sleep(max(LOOK_SECONDS, SILENT_SECONDS - silent))
-        producer = Producer({**config_of(self._brokers, self._properties), "acks": "all"})
+        producer = opened(Producer, {**config_of(self._brokers, self._properties), "acks": "all"})
         value = orjson.dumps({"run": self._run})
         key = f"{self._name}/{JOB}".encode()
-        producer.produce(self._results, key=key, value=value, partition=0, on_delivery=self._made)
+        producer.produce(self._results, key=key, value=value, partition=0, on_delivery=self._told)
         if producer.flush(TIMEOUT_SECONDS):
             raise SourceError(
                 f"kafka at {self._brokers} does not take the claim of the job: is it reachable?"
             )
+        if self._refused is not None:
+            raise SourceError(
+                f"kafka at {self._brokers} refuses the claim of the job on topic {self._results}: "
+                f"{self._refused.str()}"
+            )
 
-    def _made(self, _error: KafkaError | None, message: Message) -> None:
-        self._offset = message.offset() or 0
+    def _told(self, error: KafkaError | None, message: Message) -> None:
+        self._offset, self._refused = message.offset() or 0, error
 
     def check(self) -> None:
         """Raise Fenced if another job has a later claim, NoResults without the topics; Kafka may be away."""
