@@ -74,8 +74,9 @@ def bound(address: str) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listening.bind(place)
         listening.listen()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no host can have this name"
         raise SettingsError(
-            f"bind address {address} cannot be used: {error.strerror}; choose another --bind"
+            f"bind address {address} cannot be used: {reason}; choose another --bind"
         ) from None
     return listening

@@ -19,7 +19,7 @@ from twinstream.adapters.kafka.results import NO_HAND, ResultsShelf, ResultsTopi
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.errors import StoreError
+from twinstream.errors import StoreError, place_of
 from twinstream.matcher.worker import STANDBY
 from twinstream.ports import Shelf, StatusRelay
 from twinstream.processes.remote_status import UNHEARD, News, Watcher
@@ -88,7 +88,7 @@ class Observers:
                     await self._show(spec.name, shard, news)
                 except Exception as error:
                     log.exception("listening failed", comparison=spec.name)
-                    reason = f"listening to its matcher failed with {type(error).__name__}: {error}"
+                    reason = f"listening to its matcher failed with {place_of(error)}"
                     self._board.unheard(spec.name, reason, shard.number)
                 await asyncio.sleep(LISTEN_SECONDS)
         finally:

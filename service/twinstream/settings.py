@@ -289,5 +289,5 @@ def _origin(name: str, given: dict[str, Any], config: str | None) -> str:
     """The place that a setting's value came from."""
     if name in given:
         return f"flag --{name.removeprefix('read_').replace('_', '-')}"
-    variable = f"TWINSTREAM_{name.upper()}"
-    return f"variable {variable}" if variable in os.environ else f"settings file {config}"
+    variable = next((one for one in os.environ if one.upper() == f"TWINSTREAM_{name.upper()}"), None)
+    return f"settings file {config}" if variable is None else f"variable {variable}"

@@ -167,6 +167,7 @@ MISUNDERSTOOD = [
     ("divergences.ndjson?limit=3", "limit: "),
     ("unmatched?side=left", "side: "),
     ("unmatched?cursor=7", "cursor: "),
+    (f"unmatched?cursor=2026-03-01T14:02:00Z/reference/{'1' * 5000}/1", "cursor: "),
     ("unmatched?limit=0", "limit: "),
     ("gate?since=14:02", "since: '14:02' is not a time with a zone; write it like 2026-03-01T14:02:00Z"),
     ("gate?since=2026-03-01T14:02:00", "since: '2026-03-01T14:02:00' is not a time with a zone; "),
