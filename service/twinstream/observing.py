@@ -21,7 +21,7 @@ from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError, place_of
 from twinstream.matcher.worker import STANDBY
-from twinstream.ports import Shelf, StatusRelay
+from twinstream.ports import ReadShelf, StatusRelay
 from twinstream.processes.remote_status import UNHEARD, News, Watcher
 from twinstream.processes.standby import Bulletin
 from twinstream.settings import Settings
@@ -71,7 +71,7 @@ class Observers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _shelf(self, spec: Spec) -> Shelf:
+    def _shelf(self, spec: Spec) -> ReadShelf:
         if self._results is not None:
             return ResultsShelf(self._results, spec.name)
         return RedisShelf(self._settings.redis, spec.name, uuid4().hex)

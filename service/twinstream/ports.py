@@ -263,7 +263,20 @@ EMPTY = Stored(None, b"", (), {})
 """The content of an empty store."""
 
 
-class CheckpointStore(Protocol):
+class GlancedStore(Protocol):
+    """The checkpoints of one comparison for those who look on. Raises StoreError."""
+
+    def glance(self) -> Stored:
+        """The saved state without bodies, with only the divergences added since the last glance.
+
+        It may miss a state that is being replaced: the next glance has it. Raises CheckpointError.
+        """
+
+    def close(self) -> None:
+        """Close connections. Calling it again does nothing."""
+
+
+class CheckpointStore(GlancedStore, Protocol):
     """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
 
     Only the owner may save. A new owner gets a higher epoch, and the store refuses every write of an earlier
@@ -304,15 +317,6 @@ class CheckpointStore(Protocol):
     def memory_bytes(self) -> int:
         """The approximate memory that the store needs for this comparison; at most a minute old."""
 
-    def glance(self) -> Stored:
-        """The saved state without bodies, with only the divergences added since the last glance.
-
-        It may miss a state that is being replaced: the next glance has it. Raises CheckpointError.
-        """
-
-    def close(self) -> None:
-        """Close connections. Calling it again does nothing."""
-
 
 class ShelfStore(CheckpointStore, Protocol):
     """A store on a shelf, with others of the same comparison."""
@@ -339,13 +343,21 @@ class Asked(NamedTuple):
     request: bytes
 
 
-class StatusRelay(Protocol):
-    """Passes the status of a comparison from its owner to other processes, and resets from them to the owner.
+class HeardRelay(Protocol):
+    """Passes the status of a comparison from its owner to other processes; `heard` raises StoreError.
 
-    Each comparison has one, or each shard of it. The owner is the one of the checkpoints. `time`, `tell`,
-    `take` and `answer` are for the owner: they raise nothing, and wait only a fraction of a second. The
-    others but `close` raise StoreError.
+    Each comparison has one, or each shard of it. The owner is the one of the checkpoints.
     """
+
+    def heard(self) -> Heard | None:
+        """The bulletin of the owner whose lease is running; never that of any other owner."""
+
+    def close(self) -> None:
+        """Close connections. Calling it again does nothing."""
+
+
+class OwnersRelay(HeardRelay, Protocol):
+    """Its end for the owner. These methods raise nothing, and wait only a fraction of a second."""
 
     def time(self) -> float | None:
         """Seconds since 1970 by the clock of the relay; None if it does not give the time."""
@@ -359,8 +371,9 @@ class StatusRelay(Protocol):
     def answer(self, ticket: str, outcome: bytes) -> None:
         """Leave the outcome of a request; it expires."""
 
-    def heard(self) -> Heard | None:
-        """The bulletin of the owner whose lease is running; never that of any other owner."""
+
+class StatusRelay(OwnersRelay, Protocol):
+    """The whole relay: it also passes resets from other processes to the owner. These raise StoreError."""
 
     def ask(self, request: bytes) -> str | None:
         """Leave a request for the owner, and return its ticket; None if another one waits.
@@ -374,15 +387,25 @@ class StatusRelay(Protocol):
     def withdraw(self, ticket: str) -> bool:
         """Remove a request; returns False if it does not wait any more."""
 
-    def close(self) -> None:
-        """Close connections. Calling it again does nothing."""
 
-
-class Shelf(Protocol):
-    """The stores and relays of one comparison. `shards` to `replace` and the secret raise StoreError."""
+class ReadShelf(Protocol):
+    """The stores and relays of one comparison for those who look on. `shards` raises StoreError."""
 
     def shards(self) -> int | None:
         """The number of shards of the state in effect; None if there is none."""
+
+    def store(self, shard: Shard) -> GlancedStore:
+        """Open the store of a shard."""
+
+    def relay(self, shard: Shard) -> HeardRelay:
+        """Open the relay of a shard."""
+
+    def close(self) -> None:
+        """Close connections; those of its stores and relays stay."""
+
+
+class Shelf(ReadShelf, Protocol):
+    """The stores and relays of one comparison. `begin`, `replace` and the secret raise StoreError."""
 
     def begin(self, shards: int) -> int:
         """The number in effect, which is this one from now on if there was none."""
@@ -404,9 +427,6 @@ class Shelf(Protocol):
 
     def set_mask_secret(self, secret: bytes) -> None:
         """Replace that secret."""
-
-    def close(self) -> None:
-        """Close connections; those of its stores and relays stay."""
 
 
 class Publisher(Protocol):

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from twinstream.ports import Clock, StatusRelay
+from twinstream.ports import Clock, OwnersRelay
 
 APART_SECONDS = 30.0
 """Far above the difference of synchronised hosts, and a tenth of the staleness that may pass."""
@@ -72,7 +72,7 @@ class ClockSkew:
         self._clock = clock
         self._told: _Told | None = None
 
-    def ask(self, relay: StatusRelay) -> float | None:
+    def ask(self, relay: OwnersRelay) -> float | None:
         """Ask the store for the time, and return it; if it does not answer, its last answer still counts."""
         asked_at = self._clock.monotonic()
         seconds = relay.time()

@@ -15,7 +15,7 @@ from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.ports import Clock, Source, StatusRelay
+from twinstream.ports import Clock, OwnersRelay, Source
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.reset_model import PATIENCE_SECONDS, PendingReset, Resets, ResetStarts, reset_of
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 class ResetCommit:
     """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay."""
 
-    def __init__(self, spec: Spec, source: Source, relay: StatusRelay, clock: Clock, shard: Shard) -> None:
+    def __init__(self, spec: Spec, source: Source, relay: OwnersRelay, clock: Clock, shard: Shard) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
         self._shard, self._relay = shard, relay
         self._starts = ResetStarts(spec, source, clock, shard)

@@ -41,7 +41,7 @@ from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences
-from twinstream.ports import CheckpointStore, Clock, Item, Publisher, Recall, Source, StatusRelay, Stored
+from twinstream.ports import CheckpointStore, Clock, Item, OwnersRelay, Publisher, Recall, Source, Stored
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
 from twinstream.reporting.divergences import Reports
@@ -76,7 +76,7 @@ class Ports:
 
     source: Source
     store: CheckpointStore
-    relay: StatusRelay
+    relay: OwnersRelay
     publisher: Publisher
     clock: Clock
     mask_secret: Callable[[], bytes] = fresh_secret

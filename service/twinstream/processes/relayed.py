@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.errors import CheckpointError
-from twinstream.ports import CheckpointStore, Publisher
+from twinstream.ports import GlancedStore, Publisher
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Resumed, Withdrawn
 
 
 class OwnersReports:
     """The divergences of the owner: saved ones from the store, provisional ones as the owner sends them."""
 
-    def __init__(self, digest: str, store: CheckpointStore, publisher: Publisher) -> None:
+    def __init__(self, digest: str, store: GlancedStore, publisher: Publisher) -> None:
         self._digest, self._store, self._publisher = digest, store, publisher
         self._saved: dict[str, int] = {}
         self._doubted: dict[str, bytes] = {}

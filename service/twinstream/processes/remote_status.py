@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.ports import Clock, Shelf
+from twinstream.ports import Clock, ReadShelf
 from twinstream.processes.standby import OwnersWord
 from twinstream.status.comparison import Publication
 
@@ -42,7 +42,9 @@ class News(NamedTuple):
 class Watcher:
     """One shard of a comparison, as its owner reports it. `unheard` is what to say while none does."""
 
-    def __init__(self, digest: str, shelf: Shelf, shard: Shard, clock: Clock, unheard: str = UNHEARD) -> None:
+    def __init__(
+        self, digest: str, shelf: ReadShelf, shard: Shard, clock: Clock, unheard: str = UNHEARD
+    ) -> None:
         self._unheard = unheard
         self._shelf, self._shard = shelf, shard
         self._store, self._relay = shelf.store(shard), shelf.relay(shard)

@@ -15,7 +15,7 @@ matcher on stores that are no longer in effect learns of it at its next beat (`R
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
@@ -69,8 +69,11 @@ class ShardStore:
         assert old is not None, "another number is in effect"
         self._shelf.replace(old, self._shard.of)
         for number in range(old):
-            with suppress(StoreError):
-                _remove(self._shelf.store(Shard(number, old)))
+            # A store that is no longer in effect is taken from its owner.
+            with suppress(StoreError), closing(self._shelf.store(Shard(number, old))) as store:
+                store.seize()
+                store.clear()
+                store.release()
 
     def forget(self, shards: int) -> None:
         """Delete the state of another number of shards, which belongs to another comparison file.
@@ -78,13 +81,10 @@ class ShardStore:
         Raises Unready while a process works on it.
         """
         for number in range(shards):
-            store = self._shelf.store(Shard(number, shards))
-            try:
+            with closing(self._shelf.store(Shard(number, shards))) as store:
                 if not store.acquire():
                     raise Unready(OWNED.format(found=shards, wanted=self._shard.of))
                 store.release()
-            finally:
-                store.close()
         self._replace(shards)
 
     def renew(self, sequence: int) -> bool:
@@ -129,13 +129,3 @@ class ShardStore:
         for store in (self._own, *self._others.values()):
             store.close()
         self._shelf.close()
-
-
-def _remove(store: ShelfStore) -> None:
-    """Take a store that is no longer in effect from its owner, and clear it."""
-    try:
-        store.seize()
-        store.clear()
-        store.release()
-    finally:
-        store.close()

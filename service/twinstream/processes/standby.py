@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from twinstream.ports import CheckpointStore, Clock, Publisher, StatusRelay
+from twinstream.ports import Clock, GlancedStore, HeardRelay, Publisher
 from twinstream.processes.relayed import OwnersReports
 from twinstream.status.common import Frozen
 from twinstream.status.comparison import (
@@ -102,8 +102,8 @@ class OwnersWord:
     def __init__(
         self,
         digest: str,
-        relay: StatusRelay,
-        store: CheckpointStore,
+        relay: HeardRelay,
+        store: GlancedStore,
         publisher: Publisher,
         clock: Clock,
         as_shown: Callable[[ComparisonStatus], ComparisonStatus] = lambda status: status,

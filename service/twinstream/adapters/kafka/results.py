@@ -40,7 +40,7 @@ from twinstream.adapters.kafka.client import (
 )
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import NoResults, StoreError
-from twinstream.ports import EMPTY, Asked, Checkpoint, Heard, Stored
+from twinstream.ports import EMPTY, Heard, Stored
 
 CLOCKS_APART_SECONDS = 5.0
 DIVERGENCES = ".divergences"
@@ -158,7 +158,7 @@ class ResultsTopics:
 
 
 class ResultsShelf:
-    """What a job says of one comparison: a `Shelf` that is only read."""
+    """What a job says of one comparison: a `ReadShelf`."""
 
     def __init__(self, topics: ResultsTopics, name: str) -> None:
         self._topics, self._name = topics, name
@@ -169,14 +169,6 @@ class ResultsShelf:
             (told.of for (name, _), told in self._topics.statuses.items() if name == self._name), None
         )
 
-    def begin(self, shards: int) -> int:
-        """The number in effect."""
-        return self.shards() or shards
-
-    def replace(self, old: int, new: int) -> None:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
     def store(self, shard: Shard) -> ResultsStore:
         """What a shard has saved."""
         return ResultsStore(self._topics, self._name, shard)
@@ -184,14 +176,6 @@ class ResultsShelf:
     def relay(self, shard: Shard) -> ResultsRelay:
         """What a shard tells."""
         return ResultsRelay(self._topics, self._name, shard)
-
-    def mask_secret(self, fresh: bytes) -> bytes:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
-    def set_mask_secret(self, secret: bytes) -> None:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
 
     def close(self) -> None:
         """Do nothing: other comparisons share the topics."""
@@ -221,85 +205,11 @@ class ResultsStore:
         self._passed.update(new)
         return Stored(1, told.head, (), new)
 
-    def acquire(self) -> bool:
-        """Never: the job owns it."""
-        return False
-
-    def load(self) -> Stored:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
-    def clear(self) -> None:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
-    seize = clear
-
-    def renew(self, sequence: int) -> bool:
-        """Nothing to prolong."""
-        return False
-
-    def release(self) -> None:
-        """Do nothing."""
-
-    def answers(self) -> bool:
-        """Whether it answers."""
-        return True
-
-    def memory_bytes(self) -> int:
-        """Not known."""
-        return 0
-
-    def head(self) -> bytes:
-        """The head of the shard."""
-        return self.glance().head
-
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: other comparisons share the topics."""
 
 
-class OneWayRelay:
-    """A relay of which one end is missing: nobody tells, takes, asks or answers."""
-
-    def time(self) -> float | None:
-        """None: it is not the owner's."""
-        return None
-
-    def tell(self, bulletin: bytes) -> None:
-        """Do nothing."""
-
-    def take(self) -> Asked | None:
-        """Nothing."""
-        return None
-
-    def answer(self, ticket: str, outcome: bytes) -> None:
-        """Do nothing."""
-
-    def heard(self) -> Heard | None:
-        """Nothing."""
-        return None
-
-    def ask(self, request: bytes) -> str | None:
-        """Raises StoreError."""
-        raise StoreError(NO_HAND)
-
-    def answered(self, ticket: str) -> bytes | None:
-        """Nothing."""
-        return None
-
-    def withdraw(self, ticket: str) -> bool:
-        """Nothing waits."""
-        return False
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class ResultsRelay(OneWayRelay):
+class ResultsRelay:
     """The bulletins of a shard, as its job has told them."""
 
     def __init__(self, topics: ResultsTopics, name: str, shard: Shard) -> None:
@@ -313,3 +223,6 @@ class ResultsRelay(OneWayRelay):
         if told is None or told.of != self._shard.of or told.stamp > now + CLOCKS_APART_SECONDS:
             return None
         return Heard(max(now, told.stamp), told.run, told.bulletin)
+
+    def close(self) -> None:
+        """Do nothing: other comparisons share the topics."""

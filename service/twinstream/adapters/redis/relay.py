@@ -39,36 +39,27 @@ _OWNS = (
     "local lease = redis.call('GET', KEYS[2])\nlocal owns = lease and lease == redis.call('GET', KEYS[1])\n"
 )
 
-TELL = (
-    _OWNS
-    + """
+TELL = f"""{_OWNS}
 if not owns or lease ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[3], ARGV[1] .. '\\n' .. ARGV[2], 'PX', ARGV[3])
 return 1
 """
-)
 
 # A replica refuses to delete, even what does not exist: its clock is not the one that the owner asks.
-HEAR = (
-    _OWNS
-    + """
+HEAR = f"""{_OWNS}
 redis.call('DEL', KEYS[4])
 local told = owns and redis.call('GET', KEYS[3])
 if not told or string.sub(told, 1, #lease + 1) ~= lease .. '\\n' then return false end
 local now = redis.call('TIME')
 return now[1] .. ' ' .. now[2] .. ' ' .. told
 """
-)
 
-TAKE = (
-    _OWNS
-    + """
+TAKE = f"""{_OWNS}
 if not owns or lease ~= ARGV[1] then return false end
 local request = redis.call('GET', KEYS[3])
 if request then redis.call('DEL', KEYS[3]) end
 return request
 """
-)
 
 ANSWERED = """
 local answer = redis.call('GET', KEYS[1])

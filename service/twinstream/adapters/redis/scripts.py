@@ -57,12 +57,11 @@ redis.call('SADD', KEYS[5], KEYS[6])
 
 STAGE_CHUNK = _FENCE + _PROLONG + _NAME + "redis.call('SET', KEYS[6], ARGV[5]) return 'go on'"
 
-STAGE_REPORTS = (
-    _FENCE
-    + _PROLONG
-    + _NAME
-    + "redis.call('DEL', KEYS[6]) redis.call('HSET', KEYS[6], unpack(ARGV, 5)) return 'go on'"
-)
+STAGE_REPORTS = f"""{_FENCE}{_PROLONG}{_NAME}
+redis.call('DEL', KEYS[6])
+redis.call('HSET', KEYS[6], unpack(ARGV, 5))
+return 'go on'
+"""
 
 _PRESENT = """
 local present = true
@@ -70,43 +69,28 @@ for i = 6, #KEYS do present = present and redis.call('EXISTS', KEYS[i]) == 1 end
 """
 
 # A fail-over in the middle of a save may have lost staged parts, or the base of the delta.
-FLIP = (
-    _FENCE
-    + _PROLONG
-    + _GUARD
-    + _PRESENT
-    + """
+FLIP = f"""{_FENCE}{_PROLONG}{_GUARD}{_PRESENT}
 if not present then return 'incomplete' end
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[4], 'sequence', ARGV[4], 'epoch', ARGV[3], 'head', ARGV[6], 'bodies', ARGV[7],
   'reports', ARGV[8])
 return 'done'
 """
-)
 
-RENEW = (
-    _FENCE
-    + _PROLONG
-    + _PRESENT
-    + "return present and redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] and 'held' or 'lost'"
-)
+RENEW = f"""{_FENCE}{_PROLONG}{_PRESENT}
+return present and redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] and 'held' or 'lost'
+"""
 
 # After a fail-over to an older state other names are live: names read before it must not be swept.
-SWEEP = (
-    _FENCE
-    + """
+SWEEP = f"""{_FENCE}
 if (redis.call('HGET', KEYS[4], 'sequence') or '') ~= ARGV[4] then return 'moved' end
 redis.call('UNLINK', unpack(KEYS, 6))
 redis.call('SREM', KEYS[5], unpack(KEYS, 6))
 return 'done'
 """
-)
 
-CLEAR = (
-    _FENCE
-    + """
+CLEAR = f"""{_FENCE}
 if (redis.call('HGET', KEYS[4], 'sequence') or '') ~= ARGV[4] then return 'outdated' end
 redis.call('DEL', KEYS[4])
 return 'done'
 """
-)

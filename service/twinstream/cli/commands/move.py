@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from contextlib import closing
+from typing import Literal
 from uuid import uuid4
 
 import click
@@ -16,9 +15,6 @@ from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load
-
-if TYPE_CHECKING:
-    from twinstream.processes.moving import Claims
 
 NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
 
@@ -78,6 +74,7 @@ def move(
 def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None, settings: Settings) -> str:
     """Move a comparison; returns what is to be done next."""
     try:
+        from twinstream.spark.matcher.claim import Claim, make_topics
         from twinstream.spark.matcher.location import reached
     except ModuleNotFoundError as missing:
         raise SettingsError(NO_SPARK) from missing
@@ -85,28 +82,13 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
     from twinstream.processes.moving import to_service, to_spark
     from twinstream.processes.shards import ShardStore
 
-    store = ShardStore(RedisShelf(settings.redis, spec.name, uuid4().hex), WHOLE)
-    try:
+    with closing(ShardStore(RedisShelf(settings.redis, spec.name, uuid4().hex), WHOLE)) as store:
         if results is None or to == "spark":
             secret = b"" if settings.mask_key_file is not None else store.mask_secret()
             return to_spark(spec, store, reached(spec.name, checkpoint), shards, secret)
-        with _claim(spec, results, settings) as claim:
+        make_topics(settings.brokers, results, settings.kafka)
+        with closing(Claim(settings.brokers, results, settings.kafka, spec.name, uuid4().hex)) as claim:
             return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
-    finally:
-        store.close()
-
-
-@contextmanager
-def _claim(spec: Spec, results: str, settings: Settings) -> Iterator[Claims]:
-    from twinstream.spark.matcher.claim import Claim, make_topics
-
-    brokers, kafka = settings.brokers, settings.kafka
-    make_topics(brokers, results, kafka)
-    claim = Claim(brokers, results, kafka, spec.name, uuid4().hex)
-    try:
-        yield claim
-    finally:
-        claim.close()
 
 
 def _tell(text: str) -> None:

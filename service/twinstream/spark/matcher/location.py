@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -156,11 +156,8 @@ class Location:
         with self._told():
             if not self._files.exists(path):
                 return None
-            stream = self._files.open(path)
-            try:
+            with closing(self._files.open(path)) as stream:
                 return bytes(self._read(stream))
-            finally:
-                stream.close()
 
     def _put(self, name: str, data: bytes, files: Any) -> None:
         path = self._path(f"{self.place}/{OWN}/{name}")

@@ -23,7 +23,6 @@ from uuid import uuid4
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from twinstream.adapters.kafka.results import OneWayRelay
 from twinstream.checkpoints import format as checkpoint
 from twinstream.errors import CheckpointError, Outdated
 from twinstream.ports import EMPTY, Checkpoint, Stored
@@ -218,7 +217,7 @@ class StateStore:
         """Do nothing."""
 
 
-class LastBulletin(OneWayRelay):
+class LastBulletin:
     """Keeps the last bulletin of a worker until its batch writes it."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -232,3 +231,15 @@ class LastBulletin(OneWayRelay):
     def tell(self, bulletin: bytes) -> None:
         """Keep a bulletin."""
         self.bulletin = bulletin
+
+    def take(self) -> None:
+        """Nothing: nobody asks a job."""
+
+    def answer(self, ticket: str, outcome: bytes) -> None:
+        """Do nothing."""
+
+    def heard(self) -> None:
+        """Nothing: it has no other owner."""
+
+    def close(self) -> None:
+        """Do nothing."""
