@@ -167,4 +167,9 @@ def test_a_redis_that_cannot_be_reached_and_topics_that_are_empty_or_missing_are
     code, answer, err = drill(spec, *there)
     assert (code, answer) == (4, None)
     assert err.startswith("twinstream: redis at 127.0.0.1:1 cannot be used")
+    wide = topic(partitions=50), topic(partitions=50)
+    spread = [one._replace(partition=place % 50) for place, one in enumerate(rides(100))]
+    writer.write([(name, record) for name in wide for record in spread])
+    code, _, err = drill(spec_file(tmp_path, "wide", *wide, order="unordered"), *there, "--records", "40")
+    assert (code, err.startswith("twinstream: redis at 127.0.0.1:1 cannot be used")) == (4, True), err
     assert writer.found() == []

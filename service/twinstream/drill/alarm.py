@@ -160,7 +160,11 @@ class Alarm:
             yield
             return
         place = urlsplit(address)
-        host = socket.gethostname() if place.hostname in {"0.0.0.0", "::"} else place.hostname
+        host = str(place.hostname)
+        if host in {"0.0.0.0", "::"}:
+            host = socket.gethostname()
+        elif ":" in host:
+            host = f"[{host}]"
         written = file.with_name(f".{file.name}.{self._names.identifier}")
         try:
             written.write_bytes(orjson.dumps([{"targets": [f"{host}:{place.port}"]}]))

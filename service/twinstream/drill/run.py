@@ -274,10 +274,9 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
     source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
     with closing(source):
         topics = source.topics()
+        each = {side: max(1, records // len(topic.ends)) for side, topic in topics.items()}
         ranges = {
-            side: {
-                p: ALL_OFFSETS[max(0, end - records // len(topic.ends)) :] for p, end in topic.ends.items()
-            }
+            side: {p: ALL_OFFSETS[max(0, end - each[side]) :] for p, end in topic.ends.items()}
             for side, topic in topics.items()
         }
         recorded = Recorded(source, names, ranges, records, SystemClock())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from twinstream.core.events import Side
+from twinstream.drill.alarm import Alarm
 from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.signals import (
     ALERTS,
@@ -18,6 +21,7 @@ from twinstream.drill.signals import (
     signals,
     unexpected,
 )
+from twinstream.spec.drills import Names
 
 ABOUT = frozenset({(Side.RIGHT, 0, 7)})
 REPORT = {
@@ -165,3 +169,10 @@ def test_prometheus_is_asked_for_the_metric_of_the_alert() -> None:
         'twinstream_suspicions{comparison="x"}',
         'twinstream_side_stalled{comparison="x", side="candidate"}',
     ]
+
+
+def test_prometheus_is_given_an_address_of_ipv6_in_brackets(tmp_path: Path) -> None:
+    file = tmp_path / "drill.json"
+    alarm = Alarm(Names("rides", "5f0c2e1a"), None, None, page=False)
+    with alarm.scraped("http://[::1]:8080", file):
+        assert orjson.loads(file.read_bytes())[0]["targets"] == ["[::1]:8080"]
