@@ -28,7 +28,7 @@ from twinstream.calibration.evidence import FEWEST_SEEN, SELDOM
 SMALL = 100
 """A wobble is at most 1 / `SMALL` of the range of the field's values."""
 FLOAT_NOISE = Fraction(1, 10**6)
-"""The rounding of a sum of doubles in another order, relative to its size or to 1, whichever is larger."""
+"""The rounding of a sum of doubles in another order, relative to its size or to 1, whichever is smaller."""
 LAST_DIGITS = Fraction(1, 10**12)
 """The rounding of the last digits of doubles, relative to numbers of any size."""
 OUTLIER = 4

@@ -34,6 +34,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, nodes
 from twinstream.spec.lint.topics import Topic as TopicFacts
 from twinstream.spec.lint.topics import refusals
+from twinstream.status.timestamps import in_utc
 
 SideOffsets = Mapping[Side, Mapping[int, int]]
 """By side and partition; a side without an entry has none."""
@@ -104,7 +105,7 @@ def edge_of(option: str, texts: Sequence[str], default: Literal["earliest", "lat
     if list(texts) in ([], [default]):
         return default
     if len(texts) == 1 and (moment := time_of(texts[0])) is not None:
-        return moment.astimezone(UTC)
+        return in_utc(moment)
     offsets: dict[Side, dict[int, int]] = {}
     for text in texts:
         found = _OFFSETS.fullmatch(text)
@@ -230,7 +231,7 @@ def _check_order(parts: Mapping[Side, Parts]) -> None:
 def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tuple[Positions, Positions]:
     """The position of an edge, and the position where reading begins or ends for it."""
     if isinstance(edge, datetime):
-        return archive.at(_ms(edge)), archive.at(_ms(edge + beyond))
+        return archive.at(_ms(edge)), archive.at(max(0, _ms(edge) + beyond // _MS))
     found = {**whole, **edge} if isinstance(edge, Mapping) else whole
     return found, found
 
@@ -280,7 +281,8 @@ def _lost(begin: Edge, side: Side, parts: Parts, topic: Topic) -> Iterator[Hole]
 
 
 def _ms(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MS
+    """Milliseconds since 1970; 0 for what is before, since Kafka takes a negative time for something else."""
+    return max(0, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MS)
 
 
 PATIENCE_SECONDS = 30.0

@@ -1,7 +1,8 @@
-"""Converts Kafka's timestamps to moments of the calendar.
+"""Converts Kafka's timestamps, and times of any zone, to moments of the calendar in UTC.
 
 A timestamp is any 64-bit number that a producer chose: one in microseconds means a year after 50000. Such a
-time is shown as the last moment of the calendar, or the first. These moments decide nothing.
+time is shown as the last moment of the calendar, or the first. These moments decide nothing. Of other times
+only those at an end of the calendar, which "for ever" is written as, are moved, by less than a day.
 """
 
 from __future__ import annotations
@@ -22,3 +23,15 @@ def moment_of(milliseconds: int) -> datetime:
         return _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return _LAST if milliseconds > 0 else _FIRST
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The moment in UTC; where that has left the calendar, its nearest end.
+
+    >>> in_utc(datetime.fromisoformat("9999-12-31T23:59:59-05:00")).isoformat()
+    '9999-12-31T23:59:59.999999+00:00'
+    """
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return _LAST if moment.year > 1 else _FIRST

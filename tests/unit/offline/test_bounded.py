@@ -183,6 +183,12 @@ def test_nothing_in_the_range_is_inconclusive() -> None:
     assert (answer["verdict"], "neither side has an event" in answer["reason"]) == ("INCONCLUSIVE", True)
 
 
+def test_a_stretch_from_the_beginning_of_the_calendar_in_any_zone_is_everything() -> None:
+    source = topics([("a1", 1000)], [("a1", 1000)])
+    begin = edge_of("--from", ["0001-01-01T00:00:00+05:00"], "earliest")
+    assert check(source, begin)["verdict"] == "EQUIVALENT"
+
+
 @pytest.mark.parametrize("begin", ["earliest", at(1200), edge_of("--from", ["reference:0=0"], "earliest")])
 def test_a_beginning_that_retention_took_is_a_hole(begin: Edge) -> None:
     source = topics(SIX, LATER[1:])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import record, spec, trace
+from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.offline.check import EXAMPLES_LIMIT, Check, check
 from twinstream.ports import Line
@@ -55,6 +56,17 @@ ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
     ("total", "L:a1 R:a1 L:a1 R:a1", TWO_PAIRS, EVIDENCE, "EQUIVALENT", ALL_2),
     ("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}", {}, "INCONCLUSIVE", LIMITED),
 ]  # fmt: skip
+
+
+ENDS = [("9999-12-31T23:59:59-05:00", 0), ("0001-01-01T00:00:00+05:00", 1)]
+
+
+@pytest.mark.parametrize(("time", "before"), ENDS)
+def test_an_event_of_for_ever_in_another_zone_lies_at_the_end_of_the_calendar(time: str, before: int) -> None:
+    start = "start: {at: event_time, field: t, from: 2026-01-01T00:00:00Z}\n"
+    both = [Line(side, record({"t": time}), 0, 0, 0, "trace", 1, 1) for side in Side]
+    found = check(spec("unordered", start), both)
+    assert (found["matched"], found["accounts"]["reference"]["before_start"]) == (1 - before, before)
 
 
 def test_times_beyond_the_calendar_are_shown_as_its_end() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -22,6 +22,7 @@ from twinstream.spec.file.values import (
     number_or_text,
     problem,
 )
+from twinstream.status.timestamps import in_utc
 
 _RFC_3339 = r"^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[-+]\d{2}:\d{2})$"
 
@@ -32,9 +33,7 @@ def instant(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (
-        None if moment.tzinfo is None or len(text) < len("2026-01-01T00:00:00Z") else moment.astimezone(UTC)
-    )
+    return None if moment.tzinfo is None or len(text) < len("2026-01-01T00:00:00Z") else in_utc(moment)
 
 
 def _moment(value: Any) -> Any:
@@ -118,6 +117,11 @@ class Start(Strict):
             raise problem("must be 0 or more", "warm_up")
         if isinstance(self.from_, Decimal) and isinstance(self.warm_up, timedelta):
             raise problem("must be a number in the unit of the field, since `from` is one", "warm_up")
+        try:
+            if self.from_ is not None:
+                self.first_compared()
+        except OverflowError:
+            raise problem("must end before the year 10000", "warm_up") from None
         return self
 
     def offsets_of(self, side: Side) -> Mapping[int, int]:
