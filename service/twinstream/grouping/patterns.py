@@ -182,10 +182,6 @@ def _digits(number: Any) -> int:
     return max(DIGITS[0], len(whole.rstrip("0")) - len(whole)) if whole.strip("-0") else DIGITS[0]
 
 
-def _rounded_reference(one: Any, other: Any) -> Parameter:
-    return _rounded(other, one)
-
-
 def _case(one: str, other: str) -> Parameter:
     return 0 if one.casefold() == other.casefold() else None
 
@@ -194,64 +190,47 @@ def _cut(one: str, other: str) -> Parameter:
     return 0 if other and one.startswith(other) else None
 
 
-def _cut_reference(one: str, other: str) -> Parameter:
-    return _cut(other, one)
-
-
 def _constant(_: Any, other: Any) -> Parameter:
     if type(other) is str:
         return f'"{other}"' if len(other) <= CONSTANT_LENGTH else None
     return repr(other).lower()
 
 
-def _constant_reference(one: Any, other: Any) -> Parameter:
-    return _constant(other, one)
-
-
 def _null(_: Any, other: Any) -> Parameter:
     return 0 if other is None else None
-
-
-def _null_reference(one: Any, _: Any) -> Parameter:
-    return 0 if one is None else None
 
 
 def _absent(_: Any, other: Any) -> Parameter:
     return 0 if other is ABSENT else None
 
 
-def _absent_reference(one: Any, _: Any) -> Parameter:
-    return 0 if one is ABSENT else None
+_Finder = tuple[PatternName, SideName | None, Find]
 
 
-_FAMILIES: tuple[tuple[tuple[PatternName, SideName | None, Find], ...], ...] = (
+def _both(name: PatternName, find: Find) -> tuple[_Finder, _Finder]:
+    """A pattern of the candidate's values, and the same of the reference's."""
+    return (name, "candidate", find), (name, "reference", lambda one, other: find(other, one))
+
+
+_FAMILIES: tuple[tuple[_Finder, ...], ...] = (
     (
         ("later", None, _moved_time),
         ("shift", None, _shift),
         ("sign", None, _sign),
         ("factor", None, _factor),
-        ("constant", "candidate", _constant),
-        ("constant", "reference", _constant_reference),
-        ("rounded", "candidate", _rounded),
-        ("rounded", "reference", _rounded_reference),
+        *_both("constant", _constant),
+        *_both("rounded", _rounded),
     ),
     (
         ("later", None, _moved_text_time),
         ("case", None, _case),
-        ("cut", "candidate", _cut),
-        ("cut", "reference", _cut_reference),
-        ("constant", "candidate", _constant),
-        ("constant", "reference", _constant_reference),
+        *_both("cut", _cut),
+        *_both("constant", _constant),
     ),
+    _both("constant", _constant),
     (
-        ("constant", "candidate", _constant),
-        ("constant", "reference", _constant_reference),
-    ),
-    (
-        ("null", "candidate", _null),
-        ("null", "reference", _null_reference),
-        ("absent", "candidate", _absent),
-        ("absent", "reference", _absent_reference),
+        *_both("null", _null),
+        *_both("absent", _absent),
     ),
 )
 """The families for pairs of numbers, of texts, of booleans, and for all others.

@@ -15,7 +15,7 @@ from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import Form, Side
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
-from twinstream.explain.coverage import SeenEvents, notes
+from twinstream.explain.coverage import SeenEvents, coverage_of
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import EVERYTHING
 from twinstream.explain.reason import undecided
@@ -40,6 +40,7 @@ from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.decode.headers import attempt_of, batch_mark
+from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.status.comparison import Coverage
@@ -190,16 +191,9 @@ class Check:
     def _coverage(self) -> Coverage:
         """The coverage of the events."""
         matched = self.comparison.ledger.matched_by_kind
-        coverage = Coverage(
-            matched=self.comparison.matched,
-            matched_required=self._spec.evidence.matched,
-            seconds=0.0,
-            seconds_required=0.0,
-            matched_by_kind={kind: matched[kind] for kind in self._spec.compared_kinds},
-            missing=[],
-            **self._seen.told(),
-        )
-        return coverage.model_copy(update={"notes": notes(coverage)})
+        by_kind = {kind: matched[kind] for kind in self._spec.compared_kinds}
+        told = self._seen.told()
+        return coverage_of(wanted(self._spec), self.comparison.matched, 0.0, by_kind, None, {}, told)
 
     def _sort(self) -> Sorted:
         """Sort every divergence, as it was found last."""
