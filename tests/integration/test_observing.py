@@ -72,9 +72,8 @@ Ask = Callable[..., Reset | ResetRefused]
 
 
 @pytest.fixture
-def ask(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Asks for a reset, and waits a second for it; something may happen meanwhile."""
-    monkeypatch.setattr(observing, "ANSWER_SECONDS", 1.0)
+def ask(redis_url: str) -> Ask:
+    """Asks for a reset, and waits for it; something may happen meanwhile."""
 
     def asked(
         meanwhile: Callable[[], object] = lambda: None, *, shards: int = 1, board: Board | None = None
@@ -87,6 +86,12 @@ def ask(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Ask:
         return asyncio.run(run())
 
     return asked
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks waits for a second only."""
+    monkeypatch.setattr(observing, "ANSWER_SECONDS", 1.0)
 
 
 def take(owner: StatusRelay) -> Asked:
@@ -114,11 +119,13 @@ def test_a_reset_that_took_effect_is_told_with_its_record_and_the_old_status_cou
     assert board.view(NAME).answer == "undecided"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_nobody_takes_is_taken_back_and_nothing_has_changed(ask: Ask, other: StatusRelay) -> None:
     assert ask() == ResetRefused(id="one", reason="its matcher has not taken it up for 1 s")
     assert other.ask(b"another"), "none is left"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_is_taken_and_not_answered_is_open(ask: Ask, owner: StatusRelay) -> None:
     answer = ask(lambda: take(owner))
     assert answer == ResetRefused(id="one", reason="its matcher has not answered for 1 s", open=True)
@@ -140,6 +147,7 @@ def test_several_shards_are_asked_where_the_first_of_them_is_owned(
     assert ask(meanwhile, shards=2) == made
 
 
+@pytest.mark.usefixtures("impatient")
 def test_where_matchers_share_it_by_another_number_it_is_refused(ask: Ask, owner: StatusRelay) -> None:
     refused = ask(shards=2)
     assert isinstance(refused, ResetRefused)
