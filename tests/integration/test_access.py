@@ -66,7 +66,8 @@ def test_either_role_may_look_and_is_known_by_name(service: Served) -> None:
 
 def test_a_token_that_is_none_is_refused(service: Served) -> None:
     texts = ("Bearer " + "x" * 30, "Bearer", READER, "Basic !")
-    for header in (*({"Authorization": text} for text in texts), {"Cookie": "twinstream_token=x"}):
+    odd = {"Authorization": "Basic éé".encode()}
+    for header in (*({"Authorization": text} for text in texts), odd, {"Cookie": "twinstream_token=x"}):
         response = ask(service, "/v1/comparisons", headers=header)
         assert response.status_code == 401, header
         assert READER not in response.text
@@ -130,6 +131,7 @@ JSON = "application/json"
 SENT = [
     ({"Origin": "https://evil.example", "Content-Type": JSON}, 403),
     ({"Origin": "null", "Content-Type": JSON}, 403),
+    ({"Origin": "http://[::1", "Content-Type": JSON}, 403),
     ({"Sec-Fetch-Site": "cross-site", "Content-Type": JSON}, 403),
     ({"Sec-Fetch-Site": "same-site", "Content-Type": JSON}, 403),
     ({"Sec-Fetch-Site": "same-origin", "Content-Type": "text/plain"}, 415),

@@ -174,6 +174,7 @@ MISUNDERSTOOD = [
     *((f"{gate}?{query}", told) for gate in ("gate", "gate/strict", "gate/rollback") for query, told in (
         ("min_match=5", "min_match: "),
         ("min_matched=-1", "min_matched: "),
+        (f"min_matched=1{'0' * 400}", "min_matched: "),
         ("min_matched=many", "min_matched: "),
         ("since=14:02", "since: "),
         ("min_matched=100000&min_matched=0", f"min_matched: {TWICE}"),

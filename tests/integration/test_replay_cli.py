@@ -10,6 +10,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import Served
 from tests.support.statuses import NAME, divergence
+from twinstream.cli.commands.replay import UNLISTED
 from twinstream.testing import check
 
 OLD = {
@@ -67,6 +68,25 @@ def test_rules_that_hide_nothing_end_with_0(answer: Path, tmp_path: Path) -> Non
     same = tmp_path / "same.yaml"
     same.write_text(json.dumps(OLD))
     assert run("--spec", same, "--divergences", answer)[0] == 0
+
+
+def test_of_more_divergences_than_an_answer_lists_the_others_are_unknown(tmp_path: Path) -> None:
+    rows = [{"ride": f"{number}", "fare": 1, "at": 1} for number in range(101)]
+    later = [{**row, "fare": 2} for row in rows[:100]] + [{**rows[100], "at": 2}]
+    answer, looser = tmp_path / "answer.json", tmp_path / "looser.yaml"
+    answer.write_text(json.dumps(check(OLD, rows, later).to_dict()))
+    looser.write_text(json.dumps({**OLD, "equality": {"ignore": ["at"]}}))
+    code, out, _ = run("--spec", looser, "--divergences", answer)
+    assert (code, out.splitlines()[-1]) == (3, UNLISTED)
+    assert json.loads(run("--spec", looser, "--divergences", answer, "--json")[1])["all_listed"] is False
+
+
+def test_an_empty_file_and_one_without_a_list_are_refused(looser: Path, tmp_path: Path) -> None:
+    code, _, err = run("--spec", looser, "--divergences", "-")
+    assert (code, err.startswith("twinstream: -: is empty: give an answer of")) == (2, True), err
+    (tmp_path / "null.json").write_text('{"examples": null}')
+    code, _, err = run("--spec", looser, "--divergences", tmp_path / "null.json")
+    assert (code, "has no list of divergences" in err) == (2, True), err
 
 
 def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(

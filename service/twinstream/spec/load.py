@@ -143,13 +143,21 @@ def _refuse(faults: list[SpecError]) -> None:
 # -- what lies beside the file -----------------------------------------------------------------------------
 
 
+def _is_file(path: FilePath) -> bool:
+    """Whether there is a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
     """The spec with absolute paths to its schema files, all of which are there."""
     lacking = []
     for at, decode in spec.decodes:
         if decode.schema_file is not None:
             path = (folder / decode.schema_file).absolute()
-            if not path.is_file():
+            if not _is_file(path):
                 problem = (
                     f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
                 )
@@ -224,7 +232,7 @@ _WANTED = {
     "literal_error": "must be {expected}",
     "greater_than_equal": "must be {ge:g} or more",
     "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be {le:g} or less",
+    "less_than_equal": "must be {le:,.15g} or less",
     "too_short": "must name {min_length} or more",
     "string_too_short": "must not be empty",
     "byte": "must be a number of bytes, such as 500MB or 2GiB",

@@ -385,6 +385,10 @@ def test_the_last_claim_wins_and_an_older_job_ends(both: Compared) -> None:
     first, second = (Claim(brokers, both.results, {}, "sink", run) for run in ("first", "second"))
     first.make(said.append)
     first.check()
+    stranger = Producer({"bootstrap.servers": brokers})
+    for key in (b"stranger", b"sink/zero", b"\xff"):
+        stranger.produce(both.results, b"{}", key)
+    assert stranger.flush(60) == 0
     second.make(said.append)
     with pytest.raises(Fenced, match="another job has claimed comparison 'sink'"):
         eventually(first.check, what="the first job finds the later claim", seconds=20)

@@ -127,6 +127,7 @@ SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": 
         ('{"side":"reference","vlaue":1}', ":1: 'vlaue' is not a member of a trace line; known are"),
         ('{"side":"reference","value":1,"offset":-1}', ':1: "offset" must be a whole number from 0 to'),
         (f'{{"side":"reference","value":1,"offset":{1 << 63}}}', ':1: "offset" must be a'),
+        ('{"side":"reference","value":1,"offset":-1e99999999}', ':1: "offset" must be a'),
         ('{"side":"reference","value":1,"partition":1e999999999}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"partition":true}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"timestamp_ms":1.5}', ':1: "timestamp_ms" must be a whole number'),

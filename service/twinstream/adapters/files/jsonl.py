@@ -298,7 +298,7 @@ def _headers(entry: dict[str, Any], at: _Place) -> Headers:
 
 def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
     value = entry.get(name, default)
-    if type(value) is Decimal and value <= _LARGEST and value == value.to_integral_value():
+    if type(value) is Decimal and 0 <= value <= _LARGEST and value == value.to_integral_value():
         value = int(value)  # exact reading gives long numbers as decimals
     if type(value) is not int or not 0 <= value <= _LARGEST:
         raise at.refuse(f'"{name}" must be a whole number from 0 to 2^63-1, but is {_shown(value)}')

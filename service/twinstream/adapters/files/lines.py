@@ -72,16 +72,21 @@ class InputFile:
         Raises InputError if the file cannot be read to its end, does not begin like a UTF-8 text, or has a
         line of more than `LINE_BYTES`.
         """
-        number, rest = 1, b""
+        number, pieces, size = 1, [b""], 0  # Pieces of a line are joined once, however many it has.
         for block in self._blocks():
-            *whole, rest = (rest + block).split(b"\n")
-            for line in whole:
-                if stripped := self._checked(line, number):
-                    yield number, stripped
-                number += 1
-            if len(rest) > LINE_BYTES:
+            if b"\n" in block:
+                *whole, rest = b"".join((*pieces, block)).split(b"\n")
+                for line in whole:
+                    if stripped := self._checked(line, number):
+                        yield number, stripped
+                    number += 1
+                pieces, size = [rest], len(rest)
+            else:
+                pieces.append(block)
+                size += len(block)
+            if size > LINE_BYTES:
                 raise InputError(self.name, number, f"is longer than {LINE_BYTES >> 20} MiB")
-        if stripped := self._checked(rest, number):
+        if stripped := self._checked(b"".join(pieces), number):
             yield number, stripped
 
     def _checked(self, line: bytes, number: int) -> bytes:

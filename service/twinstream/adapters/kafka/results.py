@@ -20,6 +20,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import orjson
+import structlog
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
@@ -55,6 +56,8 @@ UNHEARD = (
     "--shards, or wait until its next batch"
 )
 NO_HAND = "a Spark job is reset by starting it with a new checkpoint location: see docs/scale.md"
+
+log = structlog.get_logger()
 
 
 class _Told(NamedTuple):
@@ -93,8 +96,10 @@ class ResultsTopics:
                 self._look()
             while messages := self._consumer.consume(READ_AT_ONCE, 0):
                 self._heard_at = time.monotonic()
-                for message in messages:
-                    self._take(message)
+                errors = [error for message in messages if (error := self._take(message)) is not None]
+                if errors:  # What came with it has been read, and does not come again.
+                    self._heard_at = -inf
+                    raise StoreError(f"kafka at {self._brokers} does not answer: {errors[0].str()}")
 
     def _look(self) -> None:
         """Read both topics from their beginning, if they are others than before.
@@ -121,15 +126,18 @@ class ResultsTopics:
                 "correct --results"
             ) from None
 
-    def _take(self, message: Message) -> None:
-        error, key, value = message.error(), message.key(), message.value()
-        if error is not None:
-            self._heard_at = -inf
-            raise StoreError(f"kafka at {self._brokers} does not answer: {error.str()}")
-        if key is None or value is None:
-            return
-        name, shard, *more = key.decode().split("/", 2)
-        said = orjson.loads(value)
+    def _take(self, message: Message) -> KafkaError | None:
+        """Take a record, or return an error. What no job has written is left out, and logged."""
+        key, value = message.key(), message.value()
+        if message.error() is None and key is not None and value is not None:
+            try:
+                self._note(message, key.decode(), orjson.loads(value))
+            except (ValueError, KeyError, TypeError):
+                log.warning("record of no job", topic=message.topic(), offset=message.offset())
+        return message.error()
+
+    def _note(self, message: Message, key: str, said: dict[str, Any]) -> None:
+        name, shard, *more = key.split("/", 2)
         if shard == JOB:
             self.claims[name] = (message.offset() or 0, said["run"])
             return

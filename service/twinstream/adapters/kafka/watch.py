@@ -17,6 +17,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
@@ -43,6 +44,8 @@ _SPECS: tuple[OffsetSpec, ...] = (
 )
 
 TopicsSeen = Mapping[Side, Topic | None]
+
+log = structlog.get_logger()
 
 
 class TopicsAdmin:
@@ -218,6 +221,10 @@ class TopicWatch:
             try:
                 self.seen = TopicsLook(self._begun, self._topics(whole=whole))
             except SourceError:
+                whole_at = monotonic() + RETRY_SECONDS
+                continue
+            except Exception:  # Without this thread nobody would look any more, and nobody would know.
+                log.exception("looking at the topics failed")
                 whole_at = monotonic() + RETRY_SECONDS
                 continue
             if whole:

@@ -12,7 +12,6 @@ that host's names: otherwise a page of another host could point its own name her
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -99,7 +98,7 @@ def secure(connection: HTTPConnection) -> bool:
 def _password(encoded: str) -> str:
     try:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return ""
 
 
@@ -141,7 +140,12 @@ def _same_origin(headers: Headers) -> bool:
     if site is not None:
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        return False
 
 
 def _hostname(host: str) -> str:

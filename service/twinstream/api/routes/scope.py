@@ -43,12 +43,18 @@ def _since(text: str) -> str:
     return text
 
 
+MOST_MATCHED = 2**63 - 1
+"""No topic has more records in a partition."""
+
+
 class GateScope(Frozen):
     """The scope of the question; a misspelled parameter is refused rather than ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
-    min_matched: int = Field(0, ge=0, description="A pass needs at least so many matched pairs.")
+    min_matched: int = Field(
+        0, ge=0, le=MOST_MATCHED, description="A pass needs at least so many matched pairs."
+    )
     candidate: str = Field("", max_length=200, description="The version of the candidate that it must be of.")
     spec_digest: str = Field("", max_length=200, description="The comparison file that it must be of.")
     since: Annotated[str, AfterValidator(_since)] = Field(

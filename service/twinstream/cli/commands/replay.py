@@ -30,6 +30,7 @@ MEANING = {
     "reported": "reported: still a difference",
     "unknown": "unknown: cannot be told",
 }
+UNLISTED = "others are not listed in this answer, so they are unknown"
 _GONE: tuple[Outcome, ...] = ("hidden", "explained", "equal")
 
 
@@ -63,7 +64,7 @@ def replay(
     spec = load(file)
     if (kept is None) == (name is None):
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")
-    cases = _of_file(kept) if kept is not None else _of_service(service, name or "")
+    cases, whole = _of_file(kept) if kept is not None else _of_service(service, name or "")
     _check_topics(file, spec, cases)
     records = None if kafka is None else _records(spec, cases, kafka)
     answers = Replay(spec, records).answers(cases)
@@ -71,28 +72,38 @@ def replay(
     if as_json:
         outcomes = {outcome: counts[outcome] for outcome in OUTCOMES}
         items = [answer._asdict() for answer in answers]
-        print_json({"spec_digest": digest(spec), "outcomes": outcomes, "items": items})
+        print_json({"spec_digest": digest(spec), "outcomes": outcomes, "all_listed": whole, "items": items})
     else:
-        click.echo("\n".join(_told(answers)))
+        click.echo("\n".join([*_told(answers), *([] if whole else [UNLISTED])]))
     if any(counts[outcome] for outcome in _GONE):
         return 1
-    return 3 if counts["unknown"] else 0
+    return 3 if counts["unknown"] or not whole else 0
 
 
-def _of_service(service: Service, name: str) -> list[Case]:
-    ask(service, f"/comparisons/{name}")
-    return cases_of(str(service), listing(service, name, {}, MOST)["items"])
+def _of_service(service: Service, name: str) -> tuple[list[Case], bool]:
+    """The divergences that a service lists, and whether these are all."""
+    total = ask(service, f"/comparisons/{name}")["divergences"]["total"]
+    cases = cases_of(str(service), listing(service, name, {}, MOST)["items"])
+    return cases, len(cases) >= total
 
 
-def _of_file(file: str) -> list[Case]:
-    """The divergences of an answer, or one for each line. Raises InputError."""
+def _of_file(file: str) -> tuple[list[Case], bool]:
+    """The divergences of an answer, or one for each line, and whether these are all. Raises InputError."""
     lines = list(InputFile(file).lines())
+    if not lines:
+        raise InputError(file, None, "is empty: give an answer of `twinstream check --json`, or divergences")
     try:
-        whole = orjson.loads(b"\n".join(line for _, line in lines)) if lines else {"items": []}
+        answer = orjson.loads(b"\n".join(line for _, line in lines))
     except orjson.JSONDecodeError:
-        return cases_of(file, [_parsed(file, number, line) for number, line in lines])
-    if isinstance(whole, dict):
-        return cases_of(file, next((whole[key] for key in ("examples", "items") if key in whole), [whole]))
+        return cases_of(file, [_parsed(file, number, line) for number, line in lines]), True
+    if isinstance(answer, dict):
+        listed = next((answer[key] for key in ("examples", "items") if key in answer), [answer])
+        if not isinstance(listed, list):
+            raise InputError(file, None, "has no list of divergences: see `twinstream replay --help`")
+        cases = cases_of(file, listed)
+        counts = answer.get("divergences")
+        total = counts.get("total", 0) if isinstance(counts, dict) else 0
+        return cases, len(cases) >= total and not answer.get("next")
     raise InputError(file, None, "is not a list of divergences: see `twinstream replay --help`")
 
 

@@ -22,8 +22,11 @@ def may_write(files: Iterable[Path], *, force: bool) -> None:
     An empty file has nothing to lose. Raises SettingsError.
     """
     for file in files:
-        if force or not (file.is_file() and file.stat().st_size):
-            continue
+        try:
+            if force or not (file.is_file() and file.stat().st_size):
+                continue
+        except OSError as error:
+            raise SettingsError(f"{file} cannot be written: {error.strerror}") from None
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise SettingsError(f"{file} already exists: name another file, or give --force to overwrite it")
         if not click.confirm(f"{file} already exists. Overwrite it?", err=True):

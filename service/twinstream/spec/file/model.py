@@ -182,7 +182,7 @@ class Limits(Strict):
     """How many events are set aside after a difference, in one scope; more make a hole."""
     kept_divergences: Annotated[int, Field(ge=1), NO_FLAG] = 10_000
     """Divergences saved with their records; all are counted."""
-    recent_matches: Annotated[int, Field(ge=0), NO_FLAG] = 100_000
+    recent_matches: Annotated[int, Field(ge=0, le=1_000_000_000), NO_FLAG] = 100_000
     """Matches remembered to name a difference `duplicate`, not `extra`; 0: none."""
     duplicate_horizon: Annotated[int, Field(ge=1, le=1_000_000), NO_FLAG] = DUPLICATE_HORIZON
     """Where a known difference names `duplicate`: how many offsets behind an equal event of its partition

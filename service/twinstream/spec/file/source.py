@@ -78,6 +78,8 @@ def read_leniently(text: str, file: str) -> SourceText:
         raise SpecError(file, None, "", "is nested too deep, or refers to itself") from None
     except ValueError as error:
         raise SpecError(file, None, "", f"holds a value that cannot be read: {error}") from None
+    except (IndexError, KeyError, AttributeError):  # PyYAML's, where a value does not fit its tag
+        raise SpecError(file, None, "", "holds a value that does not fit its tag, like `!!int x`") from None
 
 
 def _begun(error: yaml.MarkedYAMLError) -> str:

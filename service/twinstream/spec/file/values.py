@@ -240,10 +240,22 @@ Duration = Annotated[
     PlainSerializer(duration_text, when_used="json"),
     number_or_text(f"^{SPAN}$", minimum=0),
 ]
+_BYTES = r"\s*[0-9]+(\.[0-9]+)?\s*([KMGTPE]i?)?[Bb]?\s*"
+_MOST_BYTES = 2**63 - 1
+
+
+def _size(value: Any) -> Any:
+    """A number of bytes; pydantic reads only the beginning of a text."""
+    wrong = isinstance(value, str) and re.fullmatch(_BYTES, value, re.IGNORECASE) is None
+    if wrong or (isinstance(value, int | Decimal) and value > _MOST_BYTES):
+        raise PydanticCustomError("byte_size", "must be a number of bytes")
+    return _no_flag(value)
+
+
 Bytes = Annotated[
     ByteSize,
-    BeforeValidator(_no_flag),
-    number_or_text(r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$", "integer", minimum=0),
+    BeforeValidator(_size),
+    number_or_text(f"^{_BYTES}$", "integer", minimum=0),
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
