@@ -173,6 +173,19 @@ def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -
     expect(terminal).to_contain_text("--topic ads.reference --partition 1 --offset 2504 --max-messages 1")
 
 
+def test_a_member_that_every_object_of_the_page_has_is_shown_as_any_other(
+    service: Served, page: Page
+) -> None:
+    base, values = divergence("c"), ({"ad_id": 17, "constructor": "x"}, {"ad_id": 17})
+    witness = [
+        one.model_copy(update={"value": value}) for one, value in zip(base.witness, values, strict=True)
+    ]
+    see(page, service, divergence("c", reference=values[0], candidate=values[1], fields={}, witness=witness))
+    records = page.get_by_role("region", name="The records side by side")
+    expect(records).to_contain_text("constructor")
+    expect(page.locator(".picture")).to_contain_text("constructor")
+
+
 def test_events_that_changed_places_are_drawn_with_lines_that_cross(service: Served, page: Page) -> None:
     see(page, service, reordered("r"))
     picture = page.locator(".picture")

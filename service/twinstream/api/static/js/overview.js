@@ -58,7 +58,7 @@ export function showOverview(root, comparisons, { route, now, lostSince, known, 
 
 /** Trials come last, since they have no gate and nobody is called for them; equals by their names. */
 function inOrder(sort) {
-  const [, first] = ORDERS[sort] ?? ORDERS[DEFAULT];
+  const [, first] = ORDERS[Object.hasOwn(ORDERS, sort ?? "") ? sort : DEFAULT];
   return (one, other) =>
     isTrial(one) - isTrial(other) || first(one, other) || byName(one.comparison.name, other.comparison.name);
 }

@@ -4,6 +4,7 @@
 // The events are text, which wraps and can be read aloud and copied; only the lines between are drawn, and drawn
 // anew when anything changes its size.
 
+import { WrittenNumber } from "../base/api.js";
 import { el } from "../base/dom.js";
 import { visible } from "../base/format.js";
 import { json, masked } from "./record.js";
@@ -84,18 +85,24 @@ function join(cells, kind) {
  */
 function telling(report, { reference, candidate }) {
   const values = [...reference, ...candidate].filter(Boolean).map(({ value }) => value);
-  if (values.some((value) => value === null || typeof value !== "object" || Array.isArray(value))) return null;
+  if (values.some((value) => !isRecord(value))) return null;
   const names = [...new Set(values.flatMap((value) => Object.keys(value)))];
-  const differ = names.filter((name) => new Set(values.map((value) => json(value[name] ?? null))).size > 1);
+  const differ = names.filter((name) => new Set(values.map((value) => json(member(value, name)))).size > 1);
   const changed = membersOf(Object.keys(report.fields));
   const allowed = new Set(reference.flatMap((cell) => (cell?.partner ? allowedIn(cell, changed) : [])));
-  const told = (name) => values.some((value) => name in value && !masked(value[name]));
+  const told = (name) => values.some((value) => Object.hasOwn(value, name) && !masked(value[name]));
   const compared = [...Object.keys(report.scope), ...differ, ...names.filter(told)].filter((name) => !allowed.has(name));
   return [...new Set([...changed.slice(0, 1), ...membersOf(report.identity), ...changed, ...compared, ...names.filter(told)])]
     .filter((name) => names.includes(name))
     .slice(0, SHOWN)
     .sort((one, other) => names.indexOf(one) - names.indexOf(other));
 }
+
+/** A member of an event, null without it; its own: any object has a `constructor`. */
+const member = (value, name) => (Object.hasOwn(value, name) ? value[name] : null);
+
+const isRecord = (value) =>
+  value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof WrittenNumber);
 
 /** The members of an event in which some fields lie. */
 const membersOf = (paths) => paths.map((path) => /^(?:[^.\\]|\\.)*/.exec(path)[0].replace(/\\(.)/g, "$1"));
@@ -105,7 +112,7 @@ function allowedIn({ value, partner, kind }, changed) {
   if (kind === "changed" && !changed.length) return []; // the records were not at hand
   return Object.keys({ ...value, ...partner.value }).filter(
     (name) =>
-      json(value[name] ?? null) !== json(partner.value[name] ?? null) &&
+      json(member(value, name)) !== json(member(partner.value, name)) &&
       !(kind === "changed" && changed.includes(name)),
   );
 }
@@ -138,7 +145,7 @@ const event = (cell, fields, several) =>
 
 const members = (value, fields) => [
   ...fields
-    .filter((name) => name in value)
+    .filter((name) => Object.hasOwn(value, name))
     .map((name) => el("span", {}, el("i", {}, `${visible(name)} `), json(value[name]))),
   Object.keys(value).some((name) => !fields.includes(name) && !masked(value[name])) && el("span", {}, "…"),
 ];

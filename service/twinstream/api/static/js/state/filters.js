@@ -10,7 +10,7 @@ export function wanted(report, filters, provisional = null) {
     (provisional === null || report.provisional === provisional) &&
     (!filters.kind || report.kind === filters.kind) &&
     (filters.scope ?? []).every((pair) => inScope(pair, report.scope)) &&
-    (filters.field ?? []).every((field) => field in report.fields) &&
+    (filters.field ?? []).every((field) => Object.hasOwn(report.fields, field)) &&
     (!filters.from || seen >= Date.parse(filters.from)) &&
     (!filters.to || seen < Date.parse(filters.to)) &&
     is(filters.explained ?? "false", report.explained !== null) && // examples only where they are asked for
