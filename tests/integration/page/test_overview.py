@@ -50,18 +50,6 @@ def test_the_worst_comparison_comes_first_with_what_a_person_asks_of_it(overview
     expect(overview).to_have_title("≠ 1 DIVERGED · Twinstream")
 
 
-def test_a_comparison_that_a_restarted_service_has_no_more_is_not_shown_as_live(browser: Browser) -> None:
-    with watched(browser) as watch:
-        page = watch.page
-        with served(Board(stale_after_seconds=60)) as service:
-            service.publish(status(at=now()), status("gone", at=now()))
-            page.goto(at(service, ""))
-            expect(names(page)).to_have_count(2)
-        with served(Board(stale_after_seconds=60), port=service.port) as again:
-            again.publish(status(at=now()), status("new", at=now()))
-            expect(names(page)).to_have_text([NAME, "new"])
-
-
 def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page) -> None:
     service.publish(divergence("5d1f0c", name="c-diverged"))
     names(overview).get_by_role("link", name="c-diverged").click()

@@ -68,9 +68,7 @@ export class Store {
       const [{ items }, service] = await Promise.all([get("v1/comparisons"), get("v1/service")]);
       this.service = service;
       this.asked = true;
-      const there = new Set(items.map(({ name }) => name));
-      there.forEach((name) => this.comparison(name));
-      [...this.comparisons.keys()].filter((name) => !there.has(name)).forEach((name) => this.comparisons.delete(name));
+      items.forEach(({ name }) => this.comparison(name));
       this.comparisons.forEach((comparison) => (comparison.detailed = false));
       await this.fetch(this.route); // where a person has gone meanwhile
     } catch {
