@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from tests.support.server import Served
-from tests.support.statuses import NAME, START, counts, diverged, divergence, later
+from tests.support.statuses import NAME, START, counts, diverged, divergence, later, status
 from tests.support.waiting import eventually
 from tests.support.webpage import at, part, reordered, row, verdict
 from twinstream.status.common import Sides
@@ -76,6 +76,20 @@ def test_more_divergences_than_fit_are_shown_on_demand(service: Served, page: Pa
     expect(older).to_be_hidden()
 
 
+def test_a_reset_ends_more_divergences_than_the_page_is_told(service: Served, page: Page) -> None:
+    kept = [divergence(str(number)) for number in range(300)]
+    service.publish(*kept, diverged(at=later(1)))
+    expect(rows(page)).not_to_have_count(0)
+
+    def reset() -> None:
+        for one in reversed(kept):
+            service.board.accept(Withdrawn(id=one.id, comparison=NAME))
+        service.board.accept(status(at=later(2), reset_count=1))
+
+    service.call(reset)
+    expect(rows(page)).to_have_count(0)
+
+
 # -- filters ------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +152,18 @@ def test_a_filter_that_fits_nothing_says_so(service: Served, page: Page) -> None
     expect(page.get_by_text("No divergence matches these filters.")).to_be_visible()
     page.get_by_role("link", name="Clear", exact=True).click()
     expect(row(page, "a")).to_be_visible()
+
+
+def test_a_filter_without_a_meaning_is_told_with_what_it_must_be(service: Served, watch: Any) -> None:
+    page = watch.page
+    service.publish(divergence("a"), diverged(at=later(1)))
+    page.goto(at(service, f"{NAME}?from=yesterday"))
+    expect(
+        page.get_by_text("The request is not valid: from: must be a time with a zone, like")
+    ).to_be_visible()
+    page.get_by_role("link", name="Remove the filter from yesterday").click()
+    expect(row(page, "a")).to_be_visible()
+    watch.errors.clear()  # Chromium reports each 422
 
 
 def test_who_filters_before_the_page_knows_everything_gets_what_was_asked_for(

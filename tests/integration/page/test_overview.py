@@ -50,6 +50,17 @@ def test_the_worst_comparison_comes_first_with_what_a_person_asks_of_it(overview
     expect(overview).to_have_title("≠ 1 DIVERGED · Twinstream")
 
 
+def test_a_comparison_that_a_restarted_service_lacks_leaves_the_page(browser: Browser) -> None:
+    with watched(browser) as watch:
+        with served(Board(stale_after_seconds=60)) as service:
+            service.publish(status(at=now()), status("gone", at=now()))
+            watch.page.goto(at(service, ""))
+            expect(names(watch.page)).to_have_count(2)
+        with served(Board(stale_after_seconds=60), port=service.port) as again:
+            again.publish(status(at=now()), status("new", at=now()))
+            expect(names(watch.page)).to_have_text([NAME, "new"])
+
+
 def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page) -> None:
     service.publish(divergence("5d1f0c", name="c-diverged"))
     names(overview).get_by_role("link", name="c-diverged").click()

@@ -70,12 +70,10 @@ class DivergenceLog:
 
     def upsert(self, report: DivergenceReport) -> None:
         """Add a new divergence, or update an old one; beyond the bound the oldest is dropped."""
-        part, other = self._counted, self._explained
-        if report.explained is not None:
-            part, other = other, part
+        part = self._counted if report.explained is None else self._explained
         number = part.reports.number(report.id)
         if number is None:
-            other.withdraw(report.id)
+            self.withdraw(report.id)
             self._last += 1
             number = self._last
         part.reports.put(number, report)

@@ -12,6 +12,11 @@ export class Refused extends Error {
     super(message || `status ${status}`);
     this.status = status;
   }
+
+  /** Whether the same question would be refused again. */
+  get lasts() {
+    return [400, 403, 422].includes(this.status);
+  }
 }
 
 /** The JSON at `path`. Throws when it cannot be had; the message says what the service said. */

@@ -115,6 +115,7 @@ function emptyText(comparison, total, route) {
   const { settled, open, status } = comparison;
   if (settled.reports.size) return "";
   if (!settled.loaded) return total ? "Fetching the records …" : "";
+  if (settled.problem) return settled.problem;
   if (pairs(route.filters).length) return open.reports.size ? "" : NO_MATCH;
   if (open.reports.size) return "None is final yet.";
   if (total) return "No records of these are kept; the counts are exact.";

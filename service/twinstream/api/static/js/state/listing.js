@@ -20,6 +20,7 @@ export class Listing {
     this.newer = new Set(); // what came when the page was full
     this.older = false; // whether the service has more than is shown
     this.loaded = false;
+    this.problem = ""; // why the service refuses to tell it
     this.meanwhile = null; // what comes while the list is fetched, which may not have it
     this.questions = 0;
   }
@@ -54,7 +55,8 @@ export class Listing {
 
   /**
    * The list as `ask()` tells it, and each change since it was asked. Where it is asked again before an answer
-   * came, only the last answer counts: an earlier one would take away what came between.
+   * came, only the last answer counts: an earlier one would take away what came between. A question that would be
+   * refused again, such as a filter of no meaning, leaves the list empty with the problem.
    */
   async fetch(ask) {
     const question = ++this.questions;
@@ -62,16 +64,20 @@ export class Listing {
     try {
       const page = await ask();
       if (question === this.questions) this.fill(page);
+    } catch (error) {
+      if (!error.lasts) throw error;
+      if (question === this.questions) this.fill({ items: [], next: null }, error.message);
     } finally {
       if (question === this.questions) this.catchUp();
     }
   }
 
-  fill({ items, next }) {
+  fill({ items, next }, problem = "") {
     this.reports = new Map(items.map((report) => [report.id, report]));
     this.newer.clear();
     this.older = next !== null;
     this.loaded = true;
+    this.problem = problem;
   }
 
   catchUp() {

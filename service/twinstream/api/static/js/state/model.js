@@ -61,20 +61,23 @@ export class Comparison {
     return this.status !== null && this.gate !== null;
   }
 
+  /** Returns whether it is another run: of what was before, the stream may not tell all that has gone. */
   takeStatus(status) {
-    if (this.status && this.status.started_at !== status.started_at) this.timings = [];
+    const before = this.status ?? status;
+    const another = before.started_at !== status.started_at || before.reset_count !== status.reset_count;
+    if (another) this.timings = [];
     this.status = status;
     if (status.trial_of) this.gate = noGate(status);
     const at = Date.parse(status.updated_at);
     this.timings.push({ at, latency: status.match_latency, processing: status.processing });
     while (this.timings.length > 2 && at - this.timings[1].at >= LATENCY_WINDOW_MILLISECONDS)
       this.timings.shift();
+    return another;
   }
 
   takeSample(sample) {
-    const last = this.samples.at(-1);
-    if (last && sample.at <= last.at) return;
-    this.samples.push(sample);
+    while (this.samples.at(-1)?.at > sample.at) this.samples.pop(); // the clock of the service was set back
+    if (this.samples.at(-1)?.at !== sample.at) this.samples.push(sample);
     if (this.samples.length > SAMPLES_KEPT) this.samples.shift();
   }
 
@@ -85,7 +88,7 @@ export class Comparison {
 
   takePhase(phase) {
     const last = this.phases.at(-1);
-    if (!last || phase.since > last.since) this.phases = [...this.phases, phase].slice(-PHASES_KEPT);
+    if (last?.since !== phase.since) this.phases = [...this.phases, phase].slice(-PHASES_KEPT);
   }
 
   takeTimeline(phases) {

@@ -44,6 +44,13 @@ export class Store {
     this.changed();
   }
 
+  takeStatus(status) {
+    const comparison = this.comparison(status.name);
+    if (!comparison.takeStatus(status)) return;
+    comparison.detailed = false; // if it is shown, it is fetched next
+    if (comparison.newest.asked) this.fetchNewest(comparison).catch(() => this.later());
+  }
+
   takeDivergence(report) {
     this.comparison(report.comparison).takeDivergence(report);
     this.tellSingle(report.id, { report, gone: null });
@@ -64,11 +71,14 @@ export class Store {
   async load(route) {
     this.live = true;
     this.route = route;
+    const before = [...this.comparisons.keys()];
     try {
       const [{ items }, service] = await Promise.all([get("v1/comparisons"), get("v1/service")]);
       this.service = service;
       this.asked = true;
-      items.forEach(({ name }) => this.comparison(name));
+      const there = new Set(items.map(({ name }) => name));
+      before.filter((name) => !there.has(name)).forEach((name) => this.comparisons.delete(name));
+      there.forEach((name) => this.comparison(name));
       this.comparisons.forEach((comparison) => (comparison.detailed = false));
       await this.fetch(this.route); // where a person has gone meanwhile
     } catch {
@@ -222,7 +232,7 @@ async function told(ask) {
 const differs = ({ status }) => status?.divergences.total !== 0;
 
 const TAKE = {
-  status: (store, data) => store.comparison(data.name).takeStatus(data),
+  status: (store, data) => store.takeStatus(data),
   gate: (store, data) => (store.comparison(data.comparison).gate = data),
   sample: (store, data) => store.comparison(data.comparison).takeSample(data),
   phase: (store, data) => store.comparison(data.comparison).takePhase(data),
