@@ -15,6 +15,7 @@ from tests.support.commands import twinstream
 from tests.support.server import TOKENS, served
 from tests.support.service import spec_file
 from tests.support.statuses import NAME, now, status
+from twinstream.answers import Example
 from twinstream.api.state.board import Board
 from twinstream.testing import check
 
@@ -35,7 +36,10 @@ BOTH = "--reference and --candidate"
 ONE_STREAM = f"{BOTH} are one stream (/dev/stdin), which can be read only once"
 TOLD_TO_DRILL = "the drill's service asks for tokens: give it one of its token file in TWINSTREAM_TOKEN"
 NO_ANSWER = "answer-{}.json: is not an answer of `twinstream check --json`"
-ANSWERS = ["", "{", "[]", "{}", '{"examples":[{"id":"a"}]}', '{"examples":5}']
+ODD_EXAMPLE = json.dumps(
+    {"examples": [dict.fromkeys(Example.model_fields, 7) | {"kind": "missing", "positions": {}, "text": ""}]}
+)
+ANSWERS = ["", "{", "[]", "{}", '{"examples":[{"id":"a"}]}', '{"examples":5}', ODD_EXAMPLE]
 
 MISTAKES = {
     "check": [

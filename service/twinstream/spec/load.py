@@ -243,7 +243,6 @@ _PATTERNS = {
     "name": "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)",
     "topic": "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)",
     "id": "must be letters, digits and inner `-`, `_` and `.`, 1 to 63",
-    "registry": "must be the address of a schema registry, such as https://registry:8081",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import recorded
+from twinstream.errors import SpecError
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.lint import OPERATIONS, costs, lint
 from twinstream.spec.lint.relations import scope_fields, when
@@ -73,6 +74,13 @@ RECORDED = recorded([Path(__file__).with_name("orders.txt")])
 def test_an_order_amounts_to_what_stands_beside_it(claim: str) -> None:
     text, said, _ = RECORDED[claim]
     assert told(loads(text)) == said.splitlines()
+
+
+def test_a_schema_file_that_no_record_can_be_read_with_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "k.avsc").write_text("{}")
+    declared = spec("total", decode={"format": "avro", "schema_file": str(tmp_path / "k.avsc")})
+    with pytest.raises(SpecError, match=r"k\.avsc: .*is not an Avro schema"):
+        lint(declared, TODAY)
 
 
 def test_what_a_function_costs_is_no_number() -> None:

@@ -192,6 +192,15 @@ def test_a_file_is_refused_with_the_sentence_beside_it_or_taken(claim: str) -> N
             f"1e{'9' * 30}",
             "ads.yaml: holds a value that cannot be read: the exponent of a number is out of range",
         ),
+        (
+            "[]\nkinds: {a: {where: {x: 1e9999999}}}",
+            "ads.yaml: holds a value that cannot be read: the exponent of a number is out of range",
+        ),
+        (
+            "[]\n"
+            + "".join(f"x{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else '1'] * 10)}]\n" for n in range(8)),
+            "ads.yaml: has more than 100,000 places, each counted as often as an alias repeats it",
+        ),
     ],
     ids=lambda value: value[:30],
 )

@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 import orjson
+from pydantic import ValidationError
 
 from twinstream.adapters.files.lines import InputFile
+from twinstream.answers import Example
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import Refused, print_divergences, print_json
 from twinstream.errors import InputError
 
 ReportBody = Mapping[str, Any]
-SHOWN = {"id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"}
-"""The members of a divergence that are shown."""
 
 
 @click.command()
@@ -101,8 +101,9 @@ def _ids(reports: Iterable[ReportBody]) -> str:
 def _examples(file: str) -> list[ReportBody]:
     """The divergences of an answer. Raises InputError if the file holds none."""
     text = b"\n".join(line for _, line in InputFile(file).lines())
-    with suppress(orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+    with suppress(orjson.JSONDecodeError, KeyError, TypeError, ValidationError):
         examples: list[ReportBody] = orjson.loads(text)["examples"]
-        if all(report.keys() >= SHOWN for report in examples):
-            return examples
+        for report in examples:
+            Example.model_validate(report)
+        return examples
     raise InputError(file, None, "is not an answer of `twinstream check --json`")

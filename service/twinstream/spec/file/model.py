@@ -27,6 +27,7 @@ from twinstream.spec.file.paths import Path, parse_path
 from twinstream.spec.file.start import Start, StartName, named
 from twinstream.spec.file.values import (
     NO_FLAG,
+    Address,
     Bytes,
     Duration,
     FieldPath,
@@ -52,7 +53,7 @@ class Decode(Strict):
     """The format of values."""
     schema_file: Annotated[str, Field(min_length=1)] | None = None
     """Avro, protobuf: the file that holds the schema, relative to the comparison file."""
-    registry: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    registry: Address | None = None
     """Avro, protobuf: the address of the schema registry."""
     message: Annotated[str, Field(min_length=1)] | None = None
     """Protobuf with `schema_file`: the full name of the message type."""

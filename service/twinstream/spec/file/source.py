@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,10 @@ import yaml
 
 from twinstream.errors import SpecError
 from twinstream.spec.file.values import Location, dotted
+
+MOST_PLACES = 100_000
+"""The bound of a file: aliases may repeat a part of a part, and a short text becomes a huge file."""
+_LARGEST_EXPONENT = 9_999
 
 
 class SourceText(NamedTuple):
@@ -67,8 +72,11 @@ def read_leniently(text: str, file: str) -> SourceText:
         node = yaml.compose(text, Loader=_Loader)
         if not isinstance(node, yaml.MappingNode):
             raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
-        lines = dict(_lines(node, (), file, repeated))
-        return SourceText(file, yaml.load(text, Loader=_Loader), lines, tuple(repeated))
+        places = list(islice(_lines(node, (), file, repeated), MOST_PLACES + 1))
+        if len(places) > MOST_PLACES:
+            told = f"has more than {MOST_PLACES:,} places, each counted as often as an alias repeats it"
+            raise SpecError(file, None, "", told)
+        return SourceText(file, yaml.load(text, Loader=_Loader), dict(places), tuple(repeated))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(file, line, "", f"is not YAML: {error.problem}{_begun(error)}") from None
@@ -118,7 +126,9 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> float | Decimal:
     try:
         written = Decimal(node.value)
     except InvalidOperation:
-        raise ValueError("the exponent of a number is out of range") from None
+        written = None
+    if written is None or abs(written.adjusted()) > _LARGEST_EXPONENT:
+        raise ValueError("the exponent of a number is out of range")
     return number if isfinite(number) and Decimal(repr(number)) == written else written
 
 

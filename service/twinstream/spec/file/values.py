@@ -18,6 +18,7 @@ from decimal import Context, Decimal
 from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -163,7 +164,8 @@ def duration(value: Any) -> timedelta:
     match = re.fullmatch(SPAN, text) if isinstance(text, str) else None
     seconds = float(match[1]) * _UNITS[match[2]] if match else inf
     if seconds > _LONGEST_SECONDS:
-        raise ValueError(f"{value!r} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
+        shown = value if isinstance(value, Decimal) else repr(value)
+        raise ValueError(f"{shown} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
     return timedelta(seconds=seconds)
 
 
@@ -252,6 +254,21 @@ def _size(value: Any) -> Any:
     return _no_flag(value)
 
 
+def _address(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or re.search(r"\s", address):
+        raise ValueError("must be the address of a schema registry, such as https://registry:8081")
+    return address
+
+
+Address = Annotated[
+    str, AfterValidator(_address), WithJsonSchema({"type": "string", "pattern": r"^https?://\S+$"})
+]
+"""The address of a schema registry. What it is not is not repeated: it may hold a password."""
 Bytes = Annotated[
     ByteSize,
     BeforeValidator(_size),

@@ -19,6 +19,7 @@ from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Pairw
 from twinstream.core.order import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import routing_of
+from twinstream.spec.decode.records import Records
 from twinstream.spec.file.checks import Check
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, put
@@ -106,7 +107,11 @@ def _plain(value: Any) -> Any:
 
 
 def lint(spec: Spec, today: date) -> LintReport:
-    """The report on a loaded comparison file. Raises SpecError if its function is not found."""
+    """The report on a loaded comparison file.
+
+    Raises SpecError if its function is not found, or a schema file cannot be used.
+    """
+    Records(spec)
     kinds = spec.compared_kinds
     return LintReport(
         name=spec.name,

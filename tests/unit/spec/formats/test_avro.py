@@ -85,6 +85,12 @@ def test_a_decimal_is_its_exact_number_whatever_its_precision(base: str, unscale
     assert canonical(value) == canonical({"price": Decimal(f"{unscaled}e-{scale}")})
 
 
+@pytest.mark.parametrize("scale", [-9_999_999, 9_999_999, "2"])
+def test_a_decimal_whose_scale_is_none_is_read_as_its_bytes(scale: Any) -> None:
+    decode = decoder({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": scale})
+    assert decode(datum("bytes", b"\1")) == b"\1"
+
+
 def test_a_uuid_is_a_text_however_it_is_stored() -> None:
     uuid = UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
     text = {"type": "string", "logicalType": "uuid"}

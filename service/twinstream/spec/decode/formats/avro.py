@@ -33,6 +33,7 @@ from twinstream.spec.file.source import file_bytes
 
 _SAFE_BYTES = 500
 """Records up to this size cannot be nested so deep that C runs out of stack."""
+_LARGEST_SCALE = 10_000
 _DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
 _MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
@@ -116,8 +117,9 @@ class Schema:
 
 def _logical(schema: Mapping[str, Any]) -> str | None:
     kind, logical = schema.get("type"), schema.get("logicalType")
-    if logical == "decimal" and kind in ("bytes", "fixed") and type(schema.get("scale", 0)) is int:
-        return _DECIMAL
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        scale = schema.get("scale", 0)
+        return _DECIMAL if type(scale) is int and 0 <= scale <= _LARGEST_SCALE else None
     return _UUID if logical == "uuid" and kind == "fixed" and schema.get("size") == 16 else None
 
 

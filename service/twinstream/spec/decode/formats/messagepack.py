@@ -32,7 +32,8 @@ def decode(record: bytes) -> Any:
     except UnicodeDecodeError:
         raise DecodeError("not MessagePack: a text of it is not UTF-8") from None
     except (ValueError, TypeError) as error:
-        raise DecodeError(f"not MessagePack: {error}") from None
+        reason = str(error) or "a byte of it begins no value"
+        raise DecodeError(f"not MessagePack: {reason}") from None
     if not (type(value) is dict and _FLAT.issuperset(map(type, value.values()))):
         check(value)
     return value
