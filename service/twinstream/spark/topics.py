@@ -52,8 +52,15 @@ class Topics:
         answers = {"default.api.timeout.ms": str(WAIT_MS), "request.timeout.ms": str(WAIT_MS)}
         reading = {"key.deserializer": f"{BYTES}Deserializer", "value.deserializer": f"{BYTES}Deserializer"}
         self._answers = answers
-        self._consumer = self._clients.consumer.KafkaConsumer(self._properties({**answers, **reading}))
+        consumer = self._clients.consumer.KafkaConsumer(self._properties({**answers, **reading}))
+        self._consumer = self._closed_with_this(consumer)
         self._producer: Any = None
+
+    def _closed_with_this(self, client: Any) -> Any:
+        """A client of Kafka that is closed when these topics are no longer used."""
+        let_go = weakref.finalize(self, close_beside, client)
+        let_go.atexit = False  # Then the JVM ends, too.
+        return client
 
     def _properties(self, more: Mapping[str, str]) -> Any:
         properties = self._jvm.java.util.Properties()
@@ -105,11 +112,8 @@ class Topics:
             limits |= {"delivery.timeout.ms": 2 * PATIENCE_MS}
             writing = {"key.serializer": f"{BYTES}Serializer", "value.serializer": f"{BYTES}Serializer"}
             writing |= {name: str(limit) for name, limit in limits.items()}
-            self._producer = self._clients.producer.KafkaProducer(
-                self._properties({**writing, "acks": "all"})
-            )
-            let_go = weakref.finalize(self, close_beside, self._producer)
-            let_go.atexit = False  # Then the JVM ends, too.
+            producer = self._clients.producer.KafkaProducer(self._properties({**writing, "acks": "all"}))
+            self._producer = self._closed_with_this(producer)
         with _asking(f"topic {topic}"):
             record = self._clients.producer.ProducerRecord(topic, bytearray(value))
             milliseconds = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
@@ -145,17 +149,17 @@ class Topics:
         return [record for record in found if record.offset() < end]
 
 
-def close_beside(producer: Any) -> None:
-    """Close a producer, whose thread would go on trying to reach its brokers; return at once.
+def close_beside(client: Any) -> None:
+    """Close a client, which would keep its threads and connections; return at once.
 
     It is called where Python collects garbage: in any thread, at any time. A JVM that ends may not answer.
     """
 
     def close() -> None:
         with suppress(Py4JError, OSError):  # the JVM may have gone first
-            producer.close()
+            client.close()
 
-    Thread(target=close, name="closes a producer", daemon=True).start()
+    Thread(target=close, name="closes a client", daemon=True).start()
 
 
 @contextmanager

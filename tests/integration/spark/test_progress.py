@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from threading import enumerate as threads
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 
 from tests.integration.spark.conftest import Pipelines
@@ -12,6 +15,7 @@ from tests.support.spark import SOCKETS
 from tests.support.waiting import eventually
 from twinstream.errors import SinkError
 from twinstream.spark import ProgressListener
+from twinstream.spark.topics import close_beside
 from twinstream.spec.decode.control import ControlRecord, control_record
 
 pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(300)]
@@ -65,3 +69,19 @@ def test_a_listener_that_cannot_write_is_refused_at_once(pipelines: Pipelines) -
         listener(pipelines, "nowhere", two)
     with pytest.raises(SinkError, match="`version` is empty"):
         listener(pipelines, out, two, version=" ")
+
+
+def test_what_is_no_longer_used_keeps_no_client_in_the_jvm(
+    pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Any] = []
+    monkeypatch.setattr("twinstream.spark.topics.close_beside", closed.append)
+    made = listener(pipelines, pipelines.topic(), pipelines.topic())
+    consumer = made._topics._consumer
+    del made
+    gc.collect()
+    assert closed == [consumer]
+    close_beside(consumer)
+    eventually(lambda: "closes a client" not in {thread.name for thread in threads()}, what="it is closed")
+    with pytest.raises(Py4JJavaError, match="has already been closed"):
+        consumer.listTopics()

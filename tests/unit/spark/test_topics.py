@@ -8,7 +8,7 @@ from twinstream.spark.topics import close_beside
 
 
 class Stuck:
-    """A producer in a JVM that does not answer."""
+    """A client of Kafka in a JVM that does not answer."""
 
     def __init__(self) -> None:
         self.asked, self.answers, self.closed = Event(), Event(), Event()
@@ -19,10 +19,10 @@ class Stuck:
         self.closed.set()
 
 
-def test_a_producer_is_closed_and_nobody_waits_for_a_jvm_that_does_not_answer() -> None:
-    producer = Stuck()
-    close_beside(producer)
-    assert producer.asked.wait(10)
-    assert not producer.closed.is_set(), "it still waits for the answer"
-    producer.answers.set()
-    assert producer.closed.wait(10)
+def test_a_client_is_closed_and_nobody_waits_for_a_jvm_that_does_not_answer() -> None:
+    client = Stuck()
+    close_beside(client)
+    assert client.asked.wait(10)
+    assert not client.closed.is_set(), "it still waits for the answer"
+    client.answers.set()
+    assert client.closed.wait(10)
