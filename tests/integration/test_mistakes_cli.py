@@ -72,6 +72,7 @@ MISTAKES = {
     "calibrate": [
         (f"--brokers {AWAY} {TWO}", 4, "does not answer"),
         ("", 2, f"give {BOTH}"),
+        (f"{FILES} --key ''", 2, "Invalid value for '--key': '' is not a field path"),
         (f"rows.yaml {FILES}", 2, "calibrate compares single events, not rows that replace each other"),
         ("--reference a.jsonl --candidate a.jsonl", 2, "are both the file a.jsonl"),
         ("--reference a.jsonl --candidate bad.jsonl", 2, "bad.jsonl:2: not an event"),

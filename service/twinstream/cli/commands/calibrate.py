@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,19 @@ from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
 from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
+from twinstream.spec.file.values import field_path
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
 """The default limit for both runs: they are kept in memory, and compared once for each question."""
 _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
+
+
+def _field_paths(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    try:
+        return tuple(map(field_path, given))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command()
@@ -39,7 +47,11 @@ _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
     "--identity", multiple=True, metavar="FIELD", help="A field that names an event; repeat it for several."
 )
 @click.option(
-    "--key", multiple=True, metavar="FIELD", help="A field by which the order is kept; repeat it likewise."
+    "--key",
+    multiple=True,
+    metavar="FIELD",
+    callback=_field_paths,
+    help="A field by which the order is kept; repeat it likewise.",
 )
 @kafka_options(": read two topics.")
 @click.option(

@@ -141,7 +141,8 @@ def _again(error: ErrorDetails) -> InitErrorDetails:
     return {"type": kind, "loc": error["loc"], "input": error["input"], "ctx": context}
 
 
-def _field_path(text: str) -> str:
+def field_path(text: str) -> str:
+    """A field path as it is written. Raises ValueError."""
     if not re.fullmatch(rf"{_NAME}(?:\.{_NAME})*", text, re.DOTALL):
         raise ValueError(
             f"{text!r} is not a field path: join names by single dots, and write `\\.` for a dot in a name"
@@ -281,7 +282,7 @@ FieldPath = TypeAliasType(
     Annotated[
         str,
         Field(min_length=1),
-        AfterValidator(_field_path),
+        AfterValidator(field_path),
         WithJsonSchema(
             {
                 "type": "string",
