@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,6 +14,7 @@ import pytest
 from tests.support.refusals import HEAD, recorded
 from twinstream.spec.file import orders
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import Date, Duration, Strict, dotted
 from twinstream.spec.load import loads
 
@@ -131,3 +133,17 @@ def test_a_spec_can_be_handed_to_another_process() -> None:
     order = "{barrier: end_of_day, inner: {dependent: [{pair: [gps, ride], same: [{a: b}]}]}}"
     built = spec(order, "equality: {quantum: {fare: 0.01}}")
     assert pickle.loads(pickle.dumps(built)) == built
+
+
+@pytest.mark.parametrize(
+    ("begin", "warm_up"),
+    [
+        ("2026-03-01T12:00:00Z", "5s"),
+        ("1700000000.12345678901234567", "0.30000000000000000001"),
+        ("0.1", "1e-30"),
+        (10**40, 5),
+    ],
+)
+def test_a_start_is_read_back_from_json_as_the_same_start(begin: Any, warm_up: Any) -> None:
+    start = Start.model_validate({"at": "event_time", "field": "t", "from": begin, "warm_up": warm_up})
+    assert Start.model_validate(json.loads(json.dumps(start.as_written()))) == start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,6 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.values import (
+    DECIMAL,
     NO_FLAG,
     SPAN,
     FieldPath,
@@ -38,17 +40,21 @@ def instant(text: str) -> datetime | None:
 
 def _moment(value: Any) -> Any:
     """A time as a text, in UTC, or an exact number."""
-    if isinstance(value, str):
-        moment = instant(value)
-        if moment is None:
-            raise ValueError(f"{given(value)} is not a time; write it like 2026-01-01T00:00:00Z, or a number")
+    moment = instant(value) if isinstance(value, str) else None
+    if moment is not None:
         return moment.isoformat()
-    return value if value is None else exact(value)
+    try:
+        return value if value is None else exact(value)
+    except ValueError:
+        problem = f"{given(value)} is not a time; write it like 2026-01-01T00:00:00Z, or a number"
+        raise ValueError(problem) from None
 
 
 def _span(value: Any) -> Any:
     """A duration, or an exact number if a number is given; `from` decides which of the two is valid."""
-    return duration(value) if isinstance(value, str) else value if value is None else exact(value)
+    if isinstance(value, str) and re.fullmatch(DECIMAL, value) is None:
+        return duration(value)
+    return value if value is None else exact(value)
 
 
 def _span_text(value: Any) -> str | None:
@@ -61,13 +67,13 @@ Offsets = Annotated[
 Moment = Annotated[
     str | Decimal | None,
     BeforeValidator(_moment),
-    number_or_text(_RFC_3339),
+    number_or_text(f"{_RFC_3339}|{DECIMAL}"),
 ]
 Span = Annotated[
     timedelta | Decimal | None,
     BeforeValidator(_span),
     PlainSerializer(_span_text, when_used="json"),
-    number_or_text(f"^{SPAN}$", minimum=0),
+    number_or_text(f"^{SPAN}$|{DECIMAL}", minimum=0),
 ]
 
 _NEEDS = {
@@ -138,7 +144,7 @@ class Start(Strict):
         found: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for name, value in (("from", self.from_), ("warm_up", self.warm_up)):
             if isinstance(value, Decimal):
-                found[name] = int(value) if value == int(value) else float(value)
+                found[name] = _json_number(value)
         return found
 
     def first_compared(self) -> datetime | Decimal:
@@ -150,6 +156,13 @@ class Start(Strict):
             )
         assert self.from_ is not None, "a start by event time has one"
         return self.from_ + (self.warm_up if isinstance(self.warm_up, Decimal) else Decimal(0))
+
+
+def _json_number(number: Decimal) -> int | float | str:
+    """The number as JSON has it: a text where a float would change it."""
+    if number == int(number):
+        return int(number)
+    return float(number) if exact(float(number)) == number else str(number)
 
 
 StartName = Literal["earliest", "barrier", "input"]

@@ -43,7 +43,7 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 100 * 365 * 86400
 _NAME = r"(?:[^.\\]|\\.)+"
 SPAN = r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)"
-_DECIMAL = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?$"
+DECIMAL = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?$"
 
 
 def problem(text: str, key: Any = None) -> PydanticCustomError:
@@ -173,7 +173,7 @@ def duration(value: Any) -> timedelta:
 def exact(value: Any) -> Any:
     """The decimal as it is written (0.01 is a hundredth), with one spelling for each number."""
     text = "" if isinstance(value, bool) else str(value)
-    if not re.fullmatch(_DECIMAL, text):
+    if not re.fullmatch(DECIMAL, text):
         raise ValueError(f"{given(value)} is not a number; write it like 0.01 or 1e-6")
     number = Decimal(text)
     number = number.normalize(Context(prec=len(number.as_tuple().digits)))
@@ -302,8 +302,8 @@ NO_FLAG = BeforeValidator(_no_flag)
 """Comes after the bounds of a number, which the schema would not contain otherwise."""
 Finite = Annotated[Annotated[float, Field(allow_inf_nan=False)] | Decimal, WithJsonSchema({"type": "number"})]
 """A finite number: a decimal where a float would change its value."""
-Above0 = Annotated[Decimal, BeforeValidator(exact), Field(gt=0), number_or_text(_DECIMAL, exclusiveMinimum=0)]
-AtLeast0 = Annotated[Decimal, BeforeValidator(exact), Field(ge=0), number_or_text(_DECIMAL, minimum=0)]
+Above0 = Annotated[Decimal, BeforeValidator(exact), Field(gt=0), number_or_text(DECIMAL, exclusiveMinimum=0)]
+AtLeast0 = Annotated[Decimal, BeforeValidator(exact), Field(ge=0), number_or_text(DECIMAL, minimum=0)]
 Date = Annotated[date, BeforeValidator(_date)]
 Scalar = str | int | Finite | bool | None
 WantedValues = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]
