@@ -34,6 +34,7 @@ class Outcome:
     """How a comparison ended; the divergences that are shown by id, as `reports`, and by `places`.
 
     An id tells of the comparison file, and so it is not that of one which has another start in its file.
+    `open`: one of them may still be called otherwise.
     """
 
     verdict: str
@@ -43,6 +44,7 @@ class Outcome:
     suspicions: int
     reports: dict[str, str]
     places: dict[str, str]
+    open: bool
 
     def without_duplicates(self) -> Outcome:
         """The outcome with duplicates called extra: what is a copy may hang on which match is remembered."""
@@ -74,6 +76,7 @@ def outcome(status: ComparisonStatus, shown: Collection[DivergenceReport]) -> Ou
         status.suspicions,
         {report.id: report.kind for report in shown},
         {report.positions.model_dump_json(): report.kind for report in shown},
+        any(report.provisional for report in shown),
     )
 
 
@@ -109,7 +112,14 @@ def surprises(given: Input, calm: Outcome) -> Iterator[str]:
     explained = sum(of["explained"] for of in calm.accounts.values())
     if explained and not declared.may_explain(given.faults):
         yield f"{explained} events of {told} are explained by rules that do not fit"
-    if calm.verdict != "DIVERGED" and given.all_count and given.only_by_order and _differs(given):
+    in_dispute = calm.verdict == "INCONCLUSIVE" and calm.open and declared.rules
+    if (
+        calm.verdict != "DIVERGED"
+        and not in_dispute
+        and given.all_count
+        and given.only_by_order
+        and _differs(given)
+    ):
         yield f"{calm.verdict}, and {told} makes the topics differ"
     if calm.verdict == "DIVERGED" and declared.must_explain(given.faults):
         yield f"DIVERGED by what is known: {told}"
