@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, starmap
 from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import (
@@ -36,7 +36,7 @@ from twinstream.calibration.evidence import (
 from twinstream.core.pairing.alignment import copies
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.reduction import differences, without_nulls
-from twinstream.spec.file.paths import Path, parse_path
+from twinstream.spec.file.paths import Path, overlap, parse_path
 
 NEARLY = 0.9
 """The share of a column that both runs must have in common if events are lost or doubled."""
@@ -123,9 +123,14 @@ def _together(
     paths = [parse_path(field) for field in every]
     if len(names) > 1:
         one, other = (Members([pair[side].value for pair in pairs]) for side in (0, 1))
-        if not all(names) or one.rows(paths) != other.rows(paths):
+        if not all(names) or not _are_apart(paths) or one.rows(paths) != other.rows(paths):
             return ()
     return every
+
+
+def _are_apart(paths: Iterable[Path]) -> bool:
+    """Whether none of some fields holds another one."""
+    return not any(starmap(overlap, combinations(paths, 2)))
 
 
 def _of_kind(
@@ -184,10 +189,12 @@ class _Kind:
             combinations(ranked[:TRIPLES_OF], 3),
         )
         for candidates in tried:
-            if found := [paths for paths in candidates if self._tells_apart(paths, share)]:
+            if found := [
+                paths for paths in filter(_are_apart, candidates) if self._tells_apart(paths, share)
+            ]:
                 return found
         every = tuple(ranked)
-        return [every] if len(every) > 3 and self._tells_apart(every, share) else []
+        return [every] if len(every) > 3 and _are_apart(every) and self._tells_apart(every, share) else []
 
     def _tells_apart(self, paths: tuple[Path, ...], share: float) -> bool:
         for columns in (self._left, self._right):

@@ -29,6 +29,9 @@ DEPTH_LIMIT = 128
 _PLAIN_EXPONENTS = range(-4, 16)
 _FLOAT_DIGITS = 10**15
 """A decimal of fewer digits is the shortest one that reads back as its nearest float."""
+_INT_DIGITS = 18
+_INT = 10**_INT_DIGITS
+"""A larger whole number is a decimal: Python's `int` is slow to read and to write then, and bounded."""
 
 
 def parse(record: bytes, around: int = 0) -> Any:
@@ -119,8 +122,8 @@ _quote = json.encoder.encode_basestring
 
 
 def _whole(text: str) -> int | Decimal:
-    """An exact number; an int only if the text is short, since `int` is slow for a long one."""
-    return int(text) if len(text) < 19 else Decimal(text)
+    """An exact number."""
+    return int(text) if len(text) <= _INT_DIGITS else Decimal(text)
 
 
 def _fraction(text: str) -> Decimal:
@@ -171,9 +174,9 @@ def decimal_number(digits: int, exponent: int) -> int | float | Decimal:
     >>> decimal_number(1250, -2), decimal_number(1200, -2), decimal_number(12345678901234567890, -2)
     (12.5, 12, Decimal('123456789012345678.90'))
     """
-    if exponent >= 0:
-        return digits * int(10**exponent)
-    if -_FLOAT_DIGITS < digits < _FLOAT_DIGITS and exponent >= -22:
+    if exponent >= 0 and -_INT < (whole := digits * int(10**exponent)) < _INT:
+        return whole
+    if exponent < 0 and -_FLOAT_DIGITS < digits < _FLOAT_DIGITS and exponent >= -22:
         number = digits / 10**-exponent
         return int(number) if number.is_integer() else number
-    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), exponent))
+    return Decimal((int(digits < 0), Decimal(digits).as_tuple().digits, exponent))

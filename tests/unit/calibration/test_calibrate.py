@@ -56,6 +56,12 @@ def test_two_names_that_pair_in_different_ways_are_ambiguous_until_one_is_given(
     assert proposed(calibrated(one, other, identity=["a"])) == {("equality.ignore", "b")}
 
 
+def test_a_field_and_one_inside_it_do_not_name_an_event_together() -> None:
+    one = [{"c": f"x{n}" if n % 2 else {"a": f"y{n}"}} for n in range(80)]
+    answer = calibrated(one, Random(1).sample(one, len(one)))
+    assert (answer.found.result, answer.found.named_by) == ("proposed", ())
+
+
 def test_two_fields_together_may_name_an_event() -> None:
     one = rows(60, shop=lambda n: n % 6, day=lambda n: n // 6, open=lambda n: n < 30, at=lambda n: n)
     other = [{**row, "at": row["at"] + 1000} for row in reversed(one)]

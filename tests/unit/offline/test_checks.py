@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_record_by_itself_is_told_with_its_problem(
         ("not_null: [k, views], types: {views: integer}", {"views": 3.0}),
         ("types: {views: integer, other: text}", {"views": None}),
         ("types: {views: number, k: text}", {"views": 1e300}),
+        ("types: {views: integer}", {"views": Decimal("1e400")}),
         (WINDOWS, {"start": "1970-01-01T00:01:00Z", "end": "1970-01-01T00:02:00"}),
         (f"{WINDOWS[:-1]}, every: 10s, offset: 5s}}", {"start": 65, "end": 125}),
         (f"{WINDOWS[:-1]}, offset: 1s}}", {"start": 1, "end": 61}),

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from sortedcontainers import SortedDict
+
 from twinstream.core.arrivals.leaders import COVERED, FULL, ROOM, CloseTo, Leaders
 from twinstream.core.events import PartitionOffset
 
@@ -195,14 +197,16 @@ class Query:
     """One query: the batches that are remembered, and its progress in each partition.
 
     `front` is the newest batch read in a partition, `last` that of the last row. All rows of batches below
-    `complete` are read. Batches up to `forgotten` are forgotten.
+    `complete` are read. Batches up to `forgotten` are forgotten. `fresh` are the open batches that no row of
+    a later one has passed.
     """
 
-    __slots__ = ("batches", "complete", "forgotten", "front", "last", "newest_seen", "open", "told")
+    __slots__ = ("batches", "complete", "forgotten", "fresh", "front", "last", "newest_seen", "open", "told")
 
     def __init__(self) -> None:
         self.batches: dict[int, MicroBatch] = {}
-        self.open: dict[int, MicroBatch] = {}
+        self.open = SortedDict[int, MicroBatch]()
+        self.fresh: set[int] = set()
         self.front: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.complete = self.forgotten = self.newest_seen = -1

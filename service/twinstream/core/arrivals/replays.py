@@ -175,6 +175,7 @@ class Replays:
             batch = query.batches[number] = query.open[number] = MicroBatch(
                 place, self._behind(query, number)
             )
+            query.fresh.add(number)
         batch.counts = batch.counts or behind
         leaders = batch.leaders.weight
         raised = batch.add(attempt, form, place, near)
@@ -184,6 +185,7 @@ class Replays:
             batch.starts.setdefault(*place)
         elif raised and not batch.refuted:
             query.open[number] = batch
+            query.fresh.add(number)
             batch.waits, batch.starts, batch.passed = self._behind(query, number), dict([place]), 0
         return raised
 
@@ -193,21 +195,27 @@ class Replays:
         return {partition for partition in partitions if query.last.get(partition, -1) <= number}
 
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
-        """Note that a partition goes on with another batch."""
-        front = query.front.get(partition)
-        if front is None or number < query.last[partition]:
+        """Note that a partition goes on with another batch.
+
+        An open batch waits for a partition whose last row is of no later batch: so of those that have been
+        passed, only the ones in between can stop waiting. Complexity: O(log n) in the open batches, each such
+        one apart.
+        """
+        front, last = query.front.get(partition), query.last.get(partition, -1)
+        if front is None or number < last:
             for other, batch in query.open.items():
                 if other >= number:
                     batch.waits.add(partition)
         query.last[partition] = number
         query.front[partition] = number if front is None else max(front, number)
-        for other in sorted(query.open):
-            if other < number:
-                batch = query.open[other]
-                batch.passed = batch.passed or READ
-                batch.waits.discard(partition)
-                if not batch.waits:
-                    self._close(name, query, other)
+        fresh = {other for other in query.fresh if other < number}
+        query.fresh -= fresh
+        for other in sorted(fresh.union(query.open.irange(last, number, (True, False)))):
+            batch = query.open[other]
+            batch.passed = batch.passed or READ
+            batch.waits.discard(partition)
+            if not batch.waits:
+                self._close(name, query, other)
         self._forget_old(name, query)
         if self._rows > ROWS_LIMIT:
             self._shrink(name, query)
@@ -260,6 +268,7 @@ class Replays:
     def _close(self, name: str, query: Query, number: int) -> None:
         """Close a batch, and decide whether it is a hole."""
         batch, named = query.open.pop(number), (self._side, name, number)
+        query.fresh.discard(number)
         if batch.agrees():
             self._closed.agreed.append(named)
             return

@@ -54,6 +54,8 @@ class Resync:
 
         Complexity: O((n + d) d) in all for n events and d differences, at most the budget.
         """
+        if all(ended) and min(lengths) < self._length:
+            self.exhausted = True  # No run fits into what there is.
         while not self.exhausted:
             met = []
             for diagonal in range(-self._differences, self._differences + 1, 2 if self._alike is None else 1):

@@ -277,7 +277,14 @@ def _is_number(value: Any) -> bool:
 
 def _is_integer(value: Any) -> bool:
     """Numbers are taken by their value, as in equality: 1.0 is a whole number."""
-    return _is_number(value) and isfinite(value) and value == int(value)
+    if isinstance(value, float):
+        return value.is_integer()
+    return _is_number(value) and (isinstance(value, int) or _is_whole(value))
+
+
+def _is_whole(number: Decimal) -> bool:
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and (exponent >= 0 or not any(digits[exponent:]))
 
 
 _TYPES: dict[str, Callable[[Any], bool]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from math import ceil, isfinite
+from math import ceil
 from typing import Any
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -25,10 +25,10 @@ def milliseconds(value: Any, unit: Decimal) -> int | None:
     """
     if isinstance(value, str):
         return _of_text(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return None
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return ceil(number * unit) if abs(number) < _BEYOND else None
+    return ceil(number * unit) if number.is_finite() and abs(number) < _BEYOND else None
 
 
 def _of_text(text: str) -> int | None:
