@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -234,6 +234,7 @@ class BarrierCut(Cut):
         self._epochs: dict[SidePartition, deque[_Epoch]] = {}
         self._came: dict[SidePartition, _Came] = {}
         self._held = [0, 0]
+        self._sizes: Counter[SidePartition] = Counter()
 
     @property
     def waiting(self) -> str | None:
@@ -292,6 +293,7 @@ class BarrierCut(Cut):
         epochs[-1].runs.append(part)
         epochs[-1].size += len(places)
         self._held[place[0]] += len(places)
+        self._sizes[place] += len(places)
 
     def _barrier(self, form: Any) -> _Barrier:
         letter = self._canonical(form[1])
@@ -314,32 +316,31 @@ class BarrierCut(Cut):
     def _release(self, cut: Mapping[SidePartition, bytes], before: list[Portion]) -> list[Portion]:
         self.found = True
         behind: list[Portion] = []
-        for (side, partition), epochs in sorted(self._epochs.items()):
-            while epochs[0].barrier != cut[side, partition]:
-                self._drop(side, epochs.popleft(), before)
-            behind += (Portion(side, run, behind=True) for epoch in epochs for run in epoch.runs)
+        for place, epochs in sorted(self._epochs.items()):
+            while epochs[0].barrier != cut[place]:
+                self._drop(place, before)
+            behind += (Portion(place[0], run, behind=True) for epoch in epochs for run in epoch.runs)
         self._epochs, self._came, self._held = {}, {}, [0, 0]
+        self._sizes.clear()
         return behind
 
     def _give_up(self, side: Side, before: list[Portion]) -> None:
         while self._held[side] > self._limit:
-            queues = (epochs for (of, _), epochs in self._epochs.items() if of is side and epochs)
-            self._drop(side, max(queues, key=_size).popleft(), before)
+            queues = (place for place, epochs in self._epochs.items() if place[0] is side and epochs)
+            self._drop(max(queues, key=self._sizes.__getitem__), before)
 
-    def _drop(self, side: Side, epoch: _Epoch, before: list[Portion]) -> None:
-        self._held[side] -= epoch.size
-        before += (Portion(side, run, behind=False) for run in epoch.runs)
+    def _drop(self, place: SidePartition, before: list[Portion]) -> None:
+        """Put the oldest epoch of a partition before the start."""
+        epoch = self._epochs[place].popleft()
+        self._held[place[0]] -= epoch.size
+        self._sizes[place] -= epoch.size
+        before += (Portion(place[0], run, behind=False) for run in epoch.runs)
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
         """The held events, which lie before the start like the lost ones: it will be behind the gap."""
         if self.found:
             return None
         before: list[Portion] = []
-        epochs = self._epochs[side, partition]
-        while epochs:
-            self._drop(side, epochs.popleft(), before)
+        while self._epochs[side, partition]:
+            self._drop((side, partition), before)
         return [part.run for part in before]
-
-
-def _size(epochs: Iterable[_Epoch]) -> int:
-    return sum(epoch.size for epoch in epochs)
