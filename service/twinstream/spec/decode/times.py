@@ -13,6 +13,8 @@ UNITS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001")}
 """By name, how many milliseconds each unit has in which numbers count time since 1970."""
 _BEYOND = 1 << 60
 """No time in milliseconds is that far from 1970."""
+_DIGITS = 25
+"""A number of more digits is none in any unit."""
 
 
 def milliseconds(value: Any, unit: Decimal) -> int | None:
@@ -28,7 +30,10 @@ def milliseconds(value: Any, unit: Decimal) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return None
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return ceil(number * unit) if number.is_finite() and abs(number) < _BEYOND else None
+    if not number.is_finite() or number.adjusted() > _DIGITS:
+        return None
+    found = ceil(number * unit)
+    return found if abs(found) < _BEYOND else None
 
 
 def _of_text(text: str) -> int | None:
