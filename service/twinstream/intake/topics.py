@@ -77,11 +77,7 @@ class TopicBook:
                 yield Hole(_created_anew(topic, partition, wanted), side, partition, wanted)
         else:
             for partition in sorted(now.partitions - known.partitions):
-                reason = (
-                    f"{PLACE} was added, which begins at offset {topic.first[partition]:,}: events of one "
-                    "key may now stand in two partitions"
-                )
-                yield Hole(reason, side, partition, topic.first[partition])
+                yield added(side, partition, topic.first[partition])
         if now.compacted and not known.compacted:
             reason = f"{PLACE} is compacted now (cleanup.policy {topic.cleanup_policy})"
             yield Hole(f"{reason}: Kafka may remove records before they are compared", side)
@@ -103,6 +99,12 @@ class TopicBook:
             Side(side): KnownTopic(name, frozenset(partitions), compacted)
             for side, name, partitions, compacted in state
         }
+
+
+def added(side: Side, partition: int, first: int) -> Hole:
+    """The hole for a partition that came later than the others."""
+    reason = f"{PLACE} was added, which begins at offset {first:,}"
+    return Hole(f"{reason}: events of one key may now stand in two partitions", side, partition, first)
 
 
 def _created_anew(topic: Topic, partition: int, wanted: int) -> str:

@@ -42,12 +42,24 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import unfit
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
-from twinstream.starting.offset_backup import LOST, Backup, Past, Rereading, marks_of, resumed
+from twinstream.starting.offset_backup import (
+    AWAITED,
+    LOST,
+    Backup,
+    Past,
+    Rereading,
+    forgotten,
+    marks_of,
+    resumed,
+)
 from twinstream.starting.reset_model import Resets, ResetState
 from twinstream.starting.start import Unsafe, apart, positions_of
 from twinstream.status.comparison import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
+
+SURVEY_SECONDS = 5.0
+"""Within so much time an event that is overdue is noticed."""
 
 
 class ComparisonRun:
@@ -90,6 +102,7 @@ class ComparisonRun:
         self._same_beginning = spec.start.is_cut
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
+        self._awaited_until: float | None = None
         self._placed_behind: list[Hole] = []
 
     # -- the start -----------------------------------------------------------------------------------------
@@ -142,9 +155,13 @@ class ComparisonRun:
         counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
         return unfit(self._spec, self._shard, counts)
 
-    def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
-        """Begin without a checkpoint: as usual, or by rereading what Kafka's marks show as compared."""
-        if past is None or self._is_of_another_beginning(past):
+    def recall(self, topics: Mapping[Side, Topic], past: Past | None, sequence: int | None) -> None:
+        """Begin without a checkpoint: as usual, or by rereading what Kafka's marks show as compared.
+
+        `sequence` is that of the reset that the store holds.
+        """
+        is_new = sequence is not None and past is not None and past.account.sequence <= sequence
+        if past is None or self._is_of_another_beginning(past) or is_new:
             for hole in self._placed_behind:
                 self.comparison.hole(hole)
             return
@@ -165,7 +182,8 @@ class ComparisonRun:
         self.situation.rereading = self._rereading.sentence(self.intake.positions)
         log.warning("the stored state is gone: reading everything again", comparison=self._spec.name)
         for hole in holes:
-            self.comparison.hole(hole)
+            if hole.partition is None or self.reads(hole.partition):
+                self.comparison.hole(hole)
 
     def _is_of_another_beginning(self, past: Past) -> bool:
         """Whether a reset lies between Kafka's marks and the stored state; a lost one is a hole."""
@@ -177,11 +195,13 @@ class ComparisonRun:
         """Reread if the stored state is older than Kafka's marks: no pass before it has come as far."""
         if past is None or self._is_of_another_beginning(past):
             return
-        if self._rereading is not None or self.comparison.diverged:
+        for hole in forgotten(past, len(self.comparison.holes)):
+            self.comparison.hole(hole)
+        if self.comparison.diverged:
             return
-        rereading = Rereading(past.reached, past.account.verdict)
+        rereading = Rereading(past.reached, past.account.verdict).joined(self._rereading)
         self.situation.rereading = rereading.sentence(self.intake.positions)
-        if self.situation.rereading is not None:
+        if self.situation.rereading is not None or rereading.missing(diverged=False):
             self._rereading = rereading
             log.warning("the stored state is old: reading the rest again", comparison=self._spec.name)
 
@@ -282,9 +302,19 @@ class ComparisonRun:
             return False
         missing = self._rereading.missing(diverged=self.comparison.diverged)
         if missing is not None:
+            now = self._clock.monotonic()
+            self._awaited_until = self._awaited_until or now + self._proof_seconds()
+            if now < self._awaited_until:
+                self.situation.rereading = AWAITED
+                return False
             self.comparison.hole(missing)
         self._rereading = None
         return True
+
+    def _proof_seconds(self) -> float:
+        """How long it takes to prove a difference by time when all of it has been read."""
+        overdue = self._spec.overdue
+        return overdue.after.total_seconds() + SURVEY_SECONDS if overdue.proves else 0.0
 
     def marks(self, sequence: int, verdict: Verdict) -> Marks | None:
         """The marks of a checkpoint for Kafka; None while rereading, since the marks there are further."""

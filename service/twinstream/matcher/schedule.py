@@ -99,11 +99,11 @@ class SaveSchedule:
         self.dirty, self._verdict = False, verdict
         self.hold_divergence = run.comparison.proven.for_sure
         run.situation.saved = Saved.of(run.comparison)
-        self._remember()
+        self.remember()
         run.situation.checkpoint = written
 
-    def _remember(self) -> None:
-        """Write the marks of the checkpoint to Kafka."""
+    def remember(self) -> None:
+        """Write the marks of the checkpoint in the store to Kafka."""
         verdict = Verdict.DIVERGED if self.hold_divergence else self._run.reporter.verdict
         marks = self._run.marks(self._writer.sequence, verdict)
         if marks is not None:

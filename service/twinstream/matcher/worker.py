@@ -415,9 +415,11 @@ class Worker:
         run = self._run = self._new_run()
         run.begin(topics, head)
         if head is None or head.get("anew"):
-            run.recall(topics, past)
+            run.recall(topics, past, None if head is None else stored.sequence)
             run.watch(topics)
             self._reports.resume({}, {}, {})
+            if head is not None:
+                self._schedule.remember()  # If the store loses the reset before it begins, Kafka knows of it.
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
         with of_this_version():

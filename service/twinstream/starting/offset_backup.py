@@ -20,12 +20,14 @@ from twinstream.core.events import Side
 from twinstream.core.verdict import Verdict
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import offsets
+from twinstream.intake.topics import added
 from twinstream.ports import Mark, Marks, Positions, Topic
 from twinstream.spec.file.start import Start
 from twinstream.starting.reset_model import Resets
 from twinstream.status.common import Frozen
 
 LOST = "the state in the store was lost"
+AWAITED = f"{LOST}, and everything was read again: a difference that had been found is awaited"
 
 
 class Backup(Frozen):
@@ -136,6 +138,17 @@ class Rereading:
             return None
         return Hole(f"a difference had been found before {LOST}, and reading again has not found it")
 
+    def joined(self, other: Rereading | None) -> Rereading:
+        """The way to both places, with what had been announced at either."""
+        if other is None:
+            return self
+        verdict = other._verdict if other._verdict is Verdict.DIVERGED else self._verdict
+        further = {
+            side: {p: max(known.get(p, 0) for known in (mine, others)) for p in {**mine, **others}}
+            for side, mine, others in ((side, self._reached[side], other._reached[side]) for side in Side)
+        }
+        return Rereading(further, verdict)
+
     def state(self) -> list[Any]:
         """All of it, as JSON values."""
         return [[list(map(list, self._reached[side].items())) for side in Side], self._verdict.value]
@@ -166,15 +179,26 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
                 holes.append(Hole(reason, side, partition, wanted))
     kept = {side: {} if _is_anew(past, side, topic) else past.starts[side] for side, topic in topics.items()}
     holes += gone(kept, topics)
-    if past.account.holes:
-        holes.append(
-            Hole(f"before {LOST}, {past.account.holes} stretches that were not checked had been noted")
-        )
+    holes += _added(kept, topics)
+    holes += forgotten(past, 0)
     return positions, holes
+
+
+def forgotten(past: Past, known: int) -> Iterator[Hole]:
+    """The hole for those that had been noted and are not among the `known` ones of the state."""
+    if (number := past.account.holes - known) > 0:
+        yield Hole(f"before {LOST}, {number} stretches that were not checked had been noted")
 
 
 def _is_anew(past: Past, side: Side, topic: Topic) -> bool:
     return bool(past.topics[side]) and past.topics[side] != topic.id
+
+
+def _added(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:
+    """Partitions that were not there when the comparison began."""
+    for side, topic in topics.items():
+        for partition in sorted(topic.first.keys() - starts[side].keys() if starts[side] else ()):
+            yield added(side, partition, topic.first[partition])
 
 
 def gone(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+import pytest
+
 from loadtest.memory import MemorySource, MemoryStorage
-from tests.support.workers import Bench
+from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
+from twinstream.status.comparison import ResetRequest
 
 EVENTS = [("a", number) for number in range(30)]
 
@@ -94,6 +97,79 @@ def test_holes_that_were_noted_before_are_not_forgotten(bench: Bench) -> None:
     worker.stop()
     bench.storage = MemoryStorage()
     bench.finds("INCONCLUSIVE", "1 stretches that were not checked had been noted", bench.started())
+
+
+def test_holes_noted_after_the_state_that_came_back_are_not_forgotten(bench: Bench) -> None:
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    older = deepcopy(bench.storage)
+    bench.source.set_cleanup_policy(Side.RIGHT, "compact")
+    assert bench.run(worker).hole_count == 1
+    bench.source.set_cleanup_policy(Side.RIGHT, "delete")
+    worker.stop()
+    bench.storage, older.lease = older, None
+    bench.finds("INCONCLUSIVE", "1 stretches that were not checked had been noted", bench.started())
+
+
+def test_a_state_that_was_on_its_way_back_is_led_as_far_as_kafka_remembers() -> None:
+    bench = _after_a_run(batch=10)
+    worker = bench.started()
+    worker.step()
+    bench.clock.advance(5)
+    worker.beat()
+    older = deepcopy(bench.storage)
+    bench.write_both(*(("a", number) for number in range(30, 60)))
+    assert bench.run(worker, steps=20).verdict == "EQUIVALENT"
+    worker.stop()
+    bench.storage, older.lease = older, None
+    worker = bench.started()
+    verdicts = [(bench.run(worker, steps=1).matched, bench.status().verdict) for _ in range(8)]
+    assert {verdict for matched, verdict in verdicts if matched < 60} == {"PENDING"}
+    assert verdicts[-1] == (60, "EQUIVALENT")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["found again", "its partner came"])
+def test_a_difference_that_time_had_proven_is_awaited_and_not_taken_back(*, late: bool) -> None:
+    by_time = SPEC.replace("{per_key: [k]}", "unordered\noverdue: {after: 5s, proves: true}")
+    bench = Bench(spec=by_time, source=MemorySource())
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.write(Side.RIGHT, *EVENTS[1:])
+    bench.write_both(("a", 30), at_ms=9000)
+    bench.run(worker, steps=1)
+    older = deepcopy(bench.storage)
+    assert "DIVERGED" in {bench.run(worker, steps=1).verdict for _ in range(10)}
+    worker.stop()
+    bench.storage, older.lease = older, None
+    if late:
+        bench.write(Side.RIGHT, EVENTS[0])
+    worker = bench.started()
+    verdicts = [bench.run(worker, steps=1).verdict for _ in range(20)]
+    assert "EQUIVALENT" not in verdicts
+    assert (verdicts[-1], bench.status().hole_count) == (("INCONCLUSIVE", 1) if late else ("DIVERGED", 0))
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_reset_that_has_not_begun_is_not_lost_in_silence(*, empty: bool) -> None:
+    barriers = "kinds: {eod: {where: {k: eod}}, ride: {}}\norder: {barrier: eod, inner: {per_key: [k]}}"
+    bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", barriers), source=MemorySource())
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    older = deepcopy(bench.storage)
+    bench.reset(worker, ResetRequest(id="r", by="ann", reason="mended", address="", start={"at": "barrier"}))
+    assert "no barrier has come" in bench.run(bench.restarted()).reason
+    bench.storage, older.lease = MemoryStorage() if empty else older, None
+    status = bench.run(bench.restarted())
+    assert (status.reset_count, status.hole_count) == ((1, 0) if empty else (0, 1))
+    assert ("no barrier has come" if empty else "a reset was lost") in status.reason
+
+
+def test_a_partition_added_while_nothing_was_stored_is_a_hole() -> None:
+    bench = _after_a_run()
+    bench.source.add_partition(Side.RIGHT)
+    bench.finds("INCONCLUSIVE", "partition 1 (candidate) was added", bench.started())
 
 
 def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
