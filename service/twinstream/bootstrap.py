@@ -21,11 +21,11 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.credentials import read_secret
 from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.adapters.kafka.source import LATEST, KafkaSource, record_reader
-from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
-from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.app import create_app, create_matcher_app
+from twinstream.api.http.traffic import HttpMeter
+from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition, measure_process
 from twinstream.api.routes.declared import KafkaLinks
 from twinstream.api.routes.operations import obstacles_to_answering, obstacles_to_serving
 from twinstream.api.state.board import Board

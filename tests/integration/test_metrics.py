@@ -14,8 +14,8 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation
 from tests.support.tools import run
 from tests.support.waiting import eventually
-from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
-from twinstream.adapters.metrics.http import HttpMeter, measure_process
+from twinstream.api.http.traffic import HttpMeter
+from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition, measure_process
 from twinstream.api.state.board import Board
 
 LABELS = {

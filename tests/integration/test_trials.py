@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, expectation, now, status
-from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
+from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import DivergenceReport, Position

@@ -72,25 +72,6 @@ def test_a_mask_shows_what_lies_at_or_below_a_shown_path(
 # -- patterns ----------------------------------------------------------------------------------------------
 
 
-def plainly_rounded(one: Any, other: Any, digits: int) -> bool:
-    """Whether rounding the first number to so many digits may have given the second."""
-    near = abs(one - other) <= 0.5 * 10**-digits * (1 + 1e-9)
-    return near and round(other, digits) == other and (abs(other) >= patterns.SMALLEST or not other)
-
-
-@given(NUMBERS, NUMBERS, st.sampled_from(patterns.DIGITS), st.booleans())
-@example(2.675, 2.67, 2, True)
-@example(1e15 + 0.3, 1e15 + 0.25, 1, True)
-def test_a_number_counts_as_rounded_if_python_rounds_it_to_itself(
-    one: Any, other: Any, digits: int, near: bool
-) -> None:
-    if near:
-        other = round(one, digits)
-    for side, pair in (("candidate", (one, other)), ("reference", (other, one))):
-        found = patterns._rounded_to(digits, side)(*pair)  # type: ignore[arg-type]
-        assert found == (digits if plainly_rounded(one, other, digits) else None)
-
-
 def digits_by_text(number: Any) -> int:
     text = repr(number)
     if abs(number) < patterns.SMALLEST and number:

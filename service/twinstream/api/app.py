@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 
 from twinstream.access import Keys
 from twinstream.api.http.middleware import BasePath, BodyLimit, HeadAsGet, SecurityHeaders
-from twinstream.api.http.traffic import Counted, Traffic, announce
+from twinstream.api.http.traffic import Counted, HttpMeter, announce
 from twinstream.api.routes.access import AccessControl
 from twinstream.api.routes.comparisons import comparisons_router, trials_router
 from twinstream.api.routes.declared import NO_LINKS, KafkaLinks, declared_router
@@ -45,7 +45,7 @@ def create_app(
     *,
     keys: Keys | None = None,
     base_path: str = "",
-    traffic: Traffic | None = None,
+    traffic: HttpMeter | None = None,
     reset: Resetter = nobody,
     obstacles: Obstacles = obstacles_to_serving,
     kafka: KafkaLinks = NO_LINKS,

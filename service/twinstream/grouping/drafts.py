@@ -12,6 +12,7 @@ event that now has an equal one elsewhere; `replay` compares the events themselv
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -65,16 +66,8 @@ class _Effect(NamedTuple):
     covers: Callable[[str, Path], bool]
 
 
-class _Counts(NamedTuple):
-    """How many differences are hidden, differ in other fields as well, or may be hidden."""
-
-    hidden: int = 0
-    partly: int = 0
-    unsure: int = 0
-
-    def plus(self, other: _Counts) -> _Counts:
-        """The sums of both."""
-        return _Counts(*(one + more for one, more in zip(self, other, strict=True)))
+_Counts = Counter[Literal["hidden", "partly", "unsure"]]
+"""How many differences are hidden, differ in other fields as well, or may be hidden."""
 
 
 class Drafting:
@@ -102,7 +95,7 @@ class Drafting:
             frozenset(changed.compared_kinds),
             lambda kind, path: _left_out(changed.equality_of(kind), path),
         )
-        if _counted(group, effect).hidden < group.count:
+        if _counted(group, effect)["hidden"] < group.count:
             return None
         counts = self._counts(effect)
         return Draft(
@@ -110,7 +103,7 @@ class Drafting:
             title=f"Ignore {_named(fields)}",
             yaml=self._equality_text(changed),
             hides=self._hides(counts, f"{self._events(effect, fields)} that {_differ_in(fields)}"),
-            count=counts.hidden,
+            count=counts["hidden"],
         )
 
     def _tolerating(self, group: Group) -> Draft | None:
@@ -123,7 +116,7 @@ class Drafting:
         if changed is None:
             return None
         named = listed_text([f"{width:f} in `{field}`" for field, width in widths.items()])
-        hides = self._hides(_Counts(group.count), f"all that {_differ_in(fields)}, by rounding")
+        hides = self._hides(_Counts({"hidden": group.count}), f"all that {_differ_in(fields)}, by rounding")
         return Draft(
             change="ignore",
             title=f"Tolerate {named}",
@@ -182,8 +175,9 @@ class Drafting:
             lambda _, path: any(holds(outer, path) for outer in paths),
         )
         counts = self._counts(effect)
+        hidden = counts["hidden"]
         where = {} if only is None else self._spec.kinds[only].where
-        ends, ceiling = self._today + timedelta(DAYS), counts.hidden + max(1, counts.hidden // SPARE)
+        ends, ceiling = self._today + timedelta(DAYS), hidden + max(1, hidden // SPARE)
         entry = {
             "id": self._free_id(kind, fields),
             "when": {"divergences": [kind]}
@@ -201,7 +195,7 @@ class Drafting:
             title=f"Declare a known difference: up to {ceiling:,}, until {ends}",
             yaml=self._known_text(entry),
             hides=self._hides(counts, f"{self._events(effect, fields)} that {what}"),
-            count=counts.hidden,
+            count=hidden,
         )
 
     def _known_text(self, entry: Mapping[str, Any]) -> str:
@@ -227,10 +221,7 @@ class Drafting:
         return None if forbidden else changed
 
     def _counts(self, effect: _Effect) -> _Counts:
-        counts = _Counts()
-        for group in self._groups:
-            counts = counts.plus(_counted(group, effect))
-        return counts
+        return sum((_counted(group, effect) for group in self._groups), _Counts())
 
     def _events(self, effect: _Effect, fields: Sequence[str]) -> str:
         """The events of which an effect hides a difference in these fields alone."""
@@ -244,10 +235,10 @@ class Drafting:
 
     def _hides(self, counts: _Counts, what: str) -> str:
         total = sum(group.count for group in self._groups)
-        stay = f" {counts.partly:,} that also differ in other fields stay." if counts.partly else ""
-        unsure = f" {counts.unsure:,} of unknown fields may be hidden, too." if counts.unsure else ""
+        stay = f" {counts['partly']:,} that also differ in other fields stay." if counts["partly"] else ""
+        unsure = f" {counts['unsure']:,} of unknown fields may be hidden, too." if counts["unsure"] else ""
         named = "final difference" if total == 1 else "final differences"
-        return f"Hides {counts.hidden:,} of {total:,} {named}: {what}.{stay}{unsure}"
+        return f"Hides {counts['hidden']:,} of {total:,} {named}: {what}.{stay}{unsure}"
 
 
 def _is_known(group: Group) -> bool:
@@ -262,16 +253,16 @@ def _is_clear(field: str) -> bool:
 def _counted(group: Group, effect: _Effect) -> _Counts:
     """What becomes of the differences of a group."""
     if group.kind == "others":
-        return _Counts(unsure=group.count)
+        return _Counts({"unsure": group.count})
     counts = _Counts()
     for kind, number in group.kinds.items():
         if group.kind not in effect.kinds or kind not in effect.event_kinds:
             continue
         covered = [effect.covers(kind, parse_path(field)) for field in group.fields or () if _is_clear(field)]
         if all(covered):
-            counts = counts.plus(_Counts(number) if _is_known(group) else _Counts(unsure=number))
+            counts["hidden" if _is_known(group) else "unsure"] += number
         elif any(covered):
-            counts = counts.plus(_Counts(partly=number))
+            counts["partly"] += number
     return counts
 
 

@@ -121,7 +121,7 @@ def test_state_of_a_later_version_is_refused_in_one_sentence_and_kept_for_it(
         kill_python(both.pipelines)
         with both.job() as job:
             failure = job.failure()
-        assert failure == "the stored state has format 99, this version reads format 2: upgrade Twinstream"
+        assert failure == "the stored state has format 99, this version reads format 3: upgrade Twinstream"
         with monkeypatch.context() as later:
             later.setattr("twinstream.spark.matcher.job.ShardProcessor", NewerProcessor)
             with both.job() as query:

@@ -15,8 +15,8 @@ from deploy.embedded import prerequisites
 from tests.support.dashboard import DASHBOARD, FILE, filled, panels, queries
 from tests.support.statuses import NAME, Clocks, status
 from tests.support.tools import run
-from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector
-from twinstream.adapters.metrics.http import HttpMeter, measure_process
+from twinstream.api.http.traffic import HttpMeter
+from twinstream.api.metrics import MatcherCollector, StatusCollector, measure_process
 from twinstream.status.comparison import CheckedSide, CheckStatus
 from twinstream.status.groups import Group
 

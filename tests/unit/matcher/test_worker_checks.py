@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.support.saying import VERSIONS, control_record
 from tests.support.workers import Bench, board_of
-from twinstream.adapters.metrics.exposition import StatusCollector
+from twinstream.api.metrics import StatusCollector
 from twinstream.api.state.entry import View
 from twinstream.core.events import Side
 from twinstream.core.state.snapshot import snapshot

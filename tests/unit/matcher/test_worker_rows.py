@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench, board_of
-from twinstream.adapters.metrics.exposition import StatusCollector
+from twinstream.api.metrics import StatusCollector
 from twinstream.core.events import Side
 from twinstream.spec.decode.deletions import deletion
 from twinstream.spec.load import loads

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import monotonic
-from typing import Protocol
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from twinstream.api.http.middleware import HttpMiddleware
@@ -20,22 +20,44 @@ OTHER = "other"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 STATIC = "/static"
 """All files of the page share one label: how often each is fetched is of no interest."""
+DURATION_EDGES_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""From an answer out of memory to one that no release tool waits for."""
 
 
-class Traffic(Protocol):
-    """Receives the counts of requests, always on the thread of the event loop."""
+class HttpMeter:
+    """Counts answers, always on the thread of the event loop."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._requests = Counter(
+            "twinstream_http_requests",
+            "HTTP requests answered, or whose answer has begun.",
+            ("route", "method", "code"),
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "twinstream_http_request_duration_seconds",
+            "From an HTTP request to the beginning of its answer.",
+            ("route", "method"),
+            buckets=DURATION_EDGES_SECONDS,
+            registry=registry,
+        )
 
     def expect(self, route: str, method: str, code: int) -> None:
         """Start a series at 0 for a possible answer."""
+        self._requests.labels(route, method, str(code))
+        self._duration.labels(route, method)
 
     def answered(self, route: str, method: str, code: int, seconds: float) -> None:
         """Count a request that was answered, or whose answer has begun, after so many seconds."""
+        self._requests.labels(route, method, str(code)).inc()
+        self._duration.labels(route, method).observe(seconds)
 
 
 class Counted(HttpMiddleware):
     """Reports each answer to `traffic`; as the outermost it also sees refusals."""
 
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+    def __init__(self, app: ASGIApp, traffic: HttpMeter) -> None:
         super().__init__(app)
         self._traffic = traffic
 
@@ -61,7 +83,7 @@ class Counted(HttpMiddleware):
             raise
 
 
-def announce(app: FastAPI, traffic: Traffic) -> None:
+def announce(app: FastAPI, traffic: HttpMeter) -> None:
     """Start a series at 0 for each answer that the routes of a complete application declare, and a 500."""
     for route, method, code in _declared(app):
         traffic.expect(route, method, code)

@@ -89,29 +89,22 @@ class Leaders:
         """The leaders as plain data; unless `whole`, only those that are new since the last call."""
         since = 0 if whole else self._saved
         self._saved = len(self._records)
-        rows = list(islice(self._records.items(), since, None))
-        return {
-            "since": since,
-            "records": [record for _, (_, record) in rows],
-            "hashes": b"".join(own + form for own, (form, _) in rows),
-        }
+        rows = [[own, *leader] for own, leader in islice(self._records.items(), since, None)]
+        return {"since": since, "rows": rows}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Leaders:
         """The leaders of a whole state."""
-        leaders, hashes = cls(), state["hashes"]
-        for place, record in enumerate(state["records"]):
-            at = 2 * HASH_BYTES * place
-            leaders._add(hashes[at + HASH_BYTES : at + 2 * HASH_BYTES], hashes[at : at + HASH_BYTES], record)
+        leaders = cls()
+        for own, form, record in state["rows"]:
+            leaders._add(form, own, record)
         leaders._saved = len(leaders._records)
         return leaders
 
 
 def joined(states: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Several states of the leaders of a batch, the first of them whole, as one whole state."""
-    records: list[bytes] = []
-    hashes = b""
+    rows: list[list[bytes]] = []
     for state in states:
-        records[state["since"] :] = state["records"]
-        hashes = hashes[: 2 * HASH_BYTES * state["since"]] + state["hashes"]
-    return {"since": 0, "records": records, "hashes": hashes}
+        rows[state["since"] :] = state["rows"]
+    return {"since": 0, "rows": rows}

@@ -149,7 +149,7 @@ class Repeats:
         marked = [event for event in events if id(event) in self._marked]
         state = {
             "windows": [_saved(partition, one, whole=whole) for partition, one in self._windows.items()],
-            "marked": _columns((event[PARTITION], event[OFFSET]) for event in marked),
+            "marked": [[event[PARTITION], event[OFFSET]] for event in marked],
         }
         for window in self._windows.values():
             window.unsaved = 0
@@ -162,7 +162,7 @@ class Repeats:
             window.rows.extend(_rows(saved))
             window.last.update((form, offset) for offset, form in window.rows)
             window.first = saved["first"]
-        places = zip(*state["marked"], strict=True)
+        places = map(tuple, state["marked"])
         self._marked = {id(event): event for place in places if (event := held.get(place)) is not None}
 
 
@@ -173,13 +173,13 @@ def merged(states: Sequence[RepeatsState], gone: Sequence[Iterable[Sequence[int]
     for state, left in zip(states, gone, strict=True):
         for partition, offset in left:
             marked.pop((partition, offset), None)
-        marked.update(dict.fromkeys(zip(*state["marked"], strict=True)))
+        marked.update(dict.fromkeys(map(tuple, state["marked"])))
         for saved in state["windows"]:
             rows.setdefault(saved["partition"], {}).update(_rows(saved))
     return {
         **states[-1],
         "windows": [_joined(saved, rows[saved["partition"]]) for saved in states[-1]["windows"]],
-        "marked": _columns(marked),
+        "marked": list(map(list, marked)),
     }
 
 
@@ -203,15 +203,8 @@ def _joined(last: RepeatsState, rows: Mapping[int, bytes]) -> RepeatsState:
 
 
 def _packed(rows: Sequence[tuple[int, bytes]]) -> RepeatsState:
-    return {"offsets": [offset for offset, _ in rows], "digests": b"".join(form for _, form in rows)}
+    return {"offsets": [offset for offset, _ in rows], "digests": [form for _, form in rows]}
 
 
 def _rows(saved: RepeatsState) -> Iterable[tuple[int, bytes]]:
-    forms = saved["digests"]
-    cut = (forms[start : start + DIGEST_BYTES] for start in range(0, len(forms), DIGEST_BYTES))
-    return zip(saved["offsets"], cut, strict=True)
-
-
-def _columns(places: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Places as columns: partitions, offsets."""
-    return list(map(list, zip(*places, strict=True))) or [[], []]
+    return zip(saved["offsets"], saved["digests"], strict=True)

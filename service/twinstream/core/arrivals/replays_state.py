@@ -1,14 +1,12 @@
-"""Converts replays to plain data and back: joined hashes for each attempt, of all batches or changed ones."""
+"""Converts replays to plain data and back: the rows of each execution, of all batches or changed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Any
 
 from twinstream.core.arrivals.attempts import Cell, Execution, MicroBatch, Query
-from twinstream.core.arrivals.leaders import HASH_BYTES, Leaders, joined
+from twinstream.core.arrivals.leaders import Leaders, joined
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -101,44 +99,20 @@ def _restored_execution(state: dict[str, Any], batch: MicroBatch) -> Execution:
     execution = Execution()
     for task, attempt in state["attempts"]:
         execution.place(task, attempt)
-    for place, forms in zip(state["places"], state["records"], strict=True):
-        for form in _cut(forms):
-            execution.add(place, form)
-        batch.rows += len(forms) // HASH_BYTES
-    several = state["several"]
-    for place, copies, form in zip(
-        several["places"], several["copies"], _cut(several["records"][0]), strict=True
-    ):
-        execution.add(place, form, copies)
-        batch.rows += copies
+    for form, held in state["rows"].items():
+        for place, copies in ({held: 1} if isinstance(held, int) else held).items():
+            execution.add(place, form, copies)
+            batch.rows += copies
     return execution
 
 
 def _execution_state(name: str, execution: Execution) -> dict[str, Any]:
-    """The rows of an execution: joined hashes for each attempt, and separately those with several copies."""
-    single = sorted(
-        ((held, form) for form, held in execution.rows.items() if isinstance(held, int)), key=itemgetter(0)
-    )
-    groups = [(place, b"".join(map(itemgetter(1), rows))) for place, rows in groupby(single, itemgetter(0))]
-    several = [
-        (place, copies, form)
-        for form, held in execution.rows.items()
-        if isinstance(held, Cell)
-        for place, copies in held.counts.items()
-    ]
+    """The rows of an execution: by the hash of a form the attempt that wrote its only copy, or the counts."""
     return {
         "name": name,
         "attempts": [list(attempt) for attempt in execution.attempts],
-        "places": [place for place, _ in groups],
-        "records": [forms for _, forms in groups],
-        "several": {
-            "places": [place for place, _, _ in several],
-            "copies": [copies for _, copies, _ in several],
-            "records": [b"".join(form for _, _, form in several)],
+        "rows": {
+            form: dict(held.counts) if isinstance(held, Cell) else held
+            for form, held in execution.rows.items()
         },
     }
-
-
-def _cut(forms: bytes) -> Iterator[bytes]:
-    """The hashes that were joined."""
-    return (forms[start : start + HASH_BYTES] for start in range(0, len(forms), HASH_BYTES))

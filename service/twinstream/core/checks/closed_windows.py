@@ -17,12 +17,12 @@ several queries with watermarks on one topic cannot be judged at all: nobody say
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.checks.property import Finding, Property, Row
 from twinstream.core.checks.watermark import NOTHING_HEARD
-from twinstream.core.clocks.input import RUNS_LIMIT, Finished
+from twinstream.core.clocks.input import Finished, NewestRun
 
 WAITING_LIMIT = 1_000_000
 """Rows that wait for a control record, about 100 bytes each: what a service reads in several seconds."""
@@ -139,7 +139,7 @@ class ClosedWindows(Property):
         return {
             "waiting": waiting,
             "closed_ms": [list(item) for item in self._closed_ms.items()],
-            "edges": _columns_of(self._edges),
+            "edges": [[list(edge.written.items()), edge.closed_ms] for edge in self._edges],
             "records": self._records.row(),
             "newest_ms": self._newest_ms,
             "begun": self._begun,
@@ -153,26 +153,9 @@ class ClosedWindows(Property):
             for partition, *columns in state["waiting"]
         }
         self._closed_ms = dict(state["closed_ms"])
-        self._edges = _edges_of(state["edges"])
+        self._edges = deque(_Edge(dict(written), closed_ms) for written, closed_ms in state["edges"])
         self._records = _Records(*state["records"])
         self._newest_ms, self._begun, self._lost = state["newest_ms"], state["begun"], state["lost"]
-
-
-def _columns_of(edges: deque[_Edge]) -> dict[str, list[Any]]:
-    """Edges as plain data, in columns: there may be many of them. -1 stands for no offset."""
-    partitions = sorted({partition for edge in edges for partition in edge.written})
-    written = [[partition, [edge.written.get(partition, -1) for edge in edges]] for partition in partitions]
-    return {"closed_ms": [edge.closed_ms for edge in edges], "written": written}
-
-
-def _edges_of(columns: Mapping[str, list[Any]]) -> deque[_Edge]:
-    """The edges of some columns."""
-    written: list[dict[int, int]] = [{} for _ in columns["closed_ms"]]
-    for partition, offsets in columns["written"]:
-        for of_edge, offset in zip(written, offsets, strict=True):
-            if offset >= 0:
-                of_edge[partition] = offset
-    return deque(map(_Edge, written, columns["closed_ms"]))
 
 
 def _is_read(edge: _Edge, positions: Mapping[int, int]) -> bool:
@@ -188,42 +171,33 @@ class _Records:
     def __init__(
         self,
         query: str = "",
-        run: str = "",
-        old_runs: list[str] | None = None,
-        batch: int = -1,
+        newest: Sequence[Any] = (),
         watermark_ms: int | None = None,
         passed_ms: int | None = None,
         several: bool = False,
     ) -> None:
-        self._query, self._run, self._old_runs = query, run, list(old_runs or ())
-        self._batch, self._watermark_ms, self._passed_ms = batch, watermark_ms, passed_ms
+        self._query, self._newest = query, NewestRun(*newest)
+        self._watermark_ms, self._passed_ms = watermark_ms, passed_ms
         self.several = several
 
     @property
     def heard(self) -> bool:
-        return self._batch >= 0
+        return self._newest.last >= 0
 
     def edge(self, fact: Finished) -> _Edge | None:
         """The edge that a record makes, None if it does not count."""
-        if fact.written is None or fact.watermark_ms is None or not self._is_next(fact):
+        if fact.written is None or fact.watermark_ms is None:
             return None
-        if fact.batch > self._batch:
+        self.several = self.several or bool(self._query and fact.query != self._query)
+        before = self._newest.last
+        if self.several or not self._newest.take(fact):
+            return None
+        self._query = fact.query
+        if fact.batch > before:
             self._passed_ms = self._watermark_ms
-        self._batch = fact.batch
         if self._watermark_ms is None or fact.watermark_ms > self._watermark_ms:
             self._watermark_ms = fact.watermark_ms
         return _Edge(fact.written, self._passed_ms)
 
-    def _is_next(self, fact: Finished) -> bool:
-        self.several = self.several or bool(self._query and fact.query != self._query)
-        if self.several or fact.run in self._old_runs:
-            return False
-        if fact.run != self._run:
-            self._old_runs = [*self._old_runs, self._run][-RUNS_LIMIT:]
-            self._query, self._run = fact.query, fact.run
-            return True
-        return fact.batch > self._batch
-
     def row(self) -> list[Any]:
-        own = [self._query, self._run, list(self._old_runs), self._batch]
-        return [*own, self._watermark_ms, self._passed_ms, self.several]
+        return [self._query, self._newest.row(), self._watermark_ms, self._passed_ms, self.several]

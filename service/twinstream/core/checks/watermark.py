@@ -6,11 +6,11 @@ is a batch that was heard of. A batch that a new run does again may repeat its w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twinstream.core.checks.property import Finding, Property
-from twinstream.core.clocks.input import RUNS_LIMIT, Finished
+from twinstream.core.clocks.input import Finished, NewestRun
 
 
 class NeverBack(Property):
@@ -26,7 +26,7 @@ class NeverBack(Property):
         if fact.written is None:
             return
         query = self._queries.setdefault(fact.query, _Query())
-        if not query.note(fact):
+        if not query.newest.take(fact):
             return
         before, now = query.watermark_ms, fact.watermark_ms
         if now is not None:
@@ -46,38 +46,18 @@ class NeverBack(Property):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a state."""
-        self._queries = {name: _Query.of(*row) for name, *row in state["queries"]}
+        self._queries = {name: _Query(*row) for name, *row in state["queries"]}
 
 
 NOTHING_HEARD = "no control record of this version has been heard that names this topic"
 
 
 class _Query:
-    """The records of one query: the newest run, its last batch, and the last watermark with its batch."""
+    """The records of one query: its newest run, and the last watermark with its batch."""
 
-    def __init__(self) -> None:
-        self._run = ""
-        self._old_runs: list[str] = []
-        self._last = -1
-        self.watermark_ms: int | None = None
-        self.batch_before = -1
-
-    def note(self, fact: Finished) -> bool:
-        """Note a record; returns whether it counts."""
-        if fact.run in self._old_runs or (fact.run == self._run and fact.batch <= self._last):
-            return False
-        if fact.run != self._run:
-            self._old_runs = [*self._old_runs, self._run][-RUNS_LIMIT:]
-            self._run = fact.run
-        self._last = fact.batch
-        return True
+    def __init__(self, newest: Sequence[Any] = (), watermark_ms: int | None = None, before: int = -1) -> None:
+        self.newest = NewestRun(*newest)
+        self.watermark_ms, self.batch_before = watermark_ms, before
 
     def row(self) -> list[Any]:
-        return [self._run, list(self._old_runs), self._last, self.watermark_ms, self.batch_before]
-
-    @classmethod
-    def of(cls, run: str, old: list[str], last: int, watermark_ms: int | None, before: int) -> _Query:
-        query = cls()
-        query._run, query._old_runs, query._last = run, list(old), last
-        query.watermark_ms, query.batch_before = watermark_ms, before
-        return query
+        return [self.newest.row(), self.watermark_ms, self.batch_before]

@@ -84,6 +84,27 @@ class Finished(NamedTuple):
         return [self.run, self.batch, rows_of(self.consumed), self.watermark_ms, written]
 
 
+class NewestRun:
+    """The newest run of a query: only its batches count, each later than the `last`."""
+
+    def __init__(self, run: str = "", earlier: Sequence[str] = (), last: int = -1) -> None:
+        self.run, self._earlier, self.last = run, list(earlier), last
+
+    def take(self, fact: Finished) -> bool:
+        """Note a control record; returns whether it counts."""
+        if fact.run in self._earlier or (fact.run == self.run and fact.batch <= self.last):
+            return False
+        if fact.run != self.run:
+            self._earlier = [*self._earlier, self.run][-RUNS_LIMIT:]
+            self.run = fact.run
+        self.last = fact.batch
+        return True
+
+    def row(self) -> list[Any]:
+        """The arguments that make another one like it, as plain data."""
+        return [self.run, list(self._earlier), self.last]
+
+
 class Effect(NamedTuple):
     """A batch that took effect: all input consumed by then, and where its output ends."""
 
@@ -135,11 +156,12 @@ class InputProgress:
     def _recreated(queries: dict[str, _Query], fact: Finished) -> str | None:
         """The reason why a new query is an old one with a new checkpoint; the old one is forgotten."""
         for old in tuple(queries.values()):
-            if old.last > fact.batch and old.inputs & fact.consumed.keys():
+            last = old.newest.last
+            if last > fact.batch and old.inputs & fact.consumed.keys():
                 del queries[old.name]
                 return (
                     f"query {fact.query} begins at batch {fact.batch}, while query {old.name} of this "
-                    f"version had reached batch {old.last} of the same input: it was created anew, and may "
+                    f"version had reached batch {last} of the same input: it was created anew, and may "
                     "have written again or left out what lies between"
                 )
         return None
@@ -204,16 +226,15 @@ class InputProgress:
 class _Query:
     """One query of a version.
 
-    `last` is the largest batch reported, `batch` the last one that took effect. `consumed` is as of it,
+    `newest` is the run that reports, `batch` the last one that took effect. `consumed` is as of that,
     `passed_ms` is the largest watermark of a batch before it. `effects` are the batches that took effect at
     the last look; they are of no use after a restart, and not part of the state.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.run = ""
-        self.old_runs: list[str] = []
-        self.last = self.batch = -1
+        self.newest = NewestRun()
+        self.batch = -1
         self.pending: deque[Finished] = deque()
         self.inputs: set[InputPartition] = set()
         self.topics: set[str] = set()
@@ -224,15 +245,11 @@ class _Query:
         self.effects: list[Effect] = []
 
     def note(self, fact: Finished) -> None:
-        if fact.run in self.old_runs:
+        before = self.newest.run
+        if not self.newest.take(fact):
             return
-        if fact.run != self.run:
-            self.old_runs = [*self.old_runs, self.run][-RUNS_LIMIT:]
-            self.run = fact.run
+        if fact.run != before:
             self.pending.clear()
-        elif fact.batch <= self.last:
-            return
-        self.last = fact.batch
         self.inputs |= fact.consumed.keys()
         self.topics = {topic for topic, _ in self.inputs}
         self.has_watermark = self.has_watermark or fact.watermark_ms is not None
@@ -255,9 +272,8 @@ class _Query:
     def row(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "run": self.run,
-            "old_runs": list(self.old_runs),
-            "batches": [self.last, self.batch],
+            "newest": self.newest.row(),
+            "batch": self.batch,
             "inputs": [list(place) for place in sorted(self.inputs)],
             "consumed": rows_of(self.consumed),
             "watermarks": [self.watermark_ms, self.passed_ms],
@@ -268,8 +284,7 @@ class _Query:
     @classmethod
     def of(cls, row: dict[str, Any]) -> _Query:
         query = cls(row["name"])
-        query.run, query.old_runs = row["run"], list(row["old_runs"])
-        query.last, query.batch = row["batches"]
+        query.newest, query.batch = NewestRun(*row["newest"]), row["batch"]
         query.inputs = {(topic, partition) for topic, partition in row["inputs"]}
         query.topics = {topic for topic, _ in query.inputs}
         query.consumed = offsets_of(row["consumed"])

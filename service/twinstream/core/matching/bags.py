@@ -24,7 +24,6 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from twinstream.core.accounts import Hole
@@ -51,8 +50,6 @@ LanesBySide = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
 LanePath = tuple[Hashable, ...]
 """The keys and branches above the node of a lane."""
 KeyOf = Callable[[bytes], Any]
-COLUMNS = ("serials", "depths", "partitions", "records", "others")
-MARKED = ("marks", "paths", "names")
 
 
 class Pair:
@@ -247,24 +244,24 @@ class Bags:
 
     def state(self, *, whole: bool) -> dict[str, Any]:
         """The pairs and marks as plain data; unless `whole`, those that have changed since the last call."""
-        pairs = (self._pairs if whole else self._new_pairs).values()
-        marks = (self._marks if whole else self._new_marks).items()
+        pairs, marks = (self._pairs, self._marks) if whole else (self._new_pairs, self._new_marks)
         told = {
-            **_columns(COLUMNS, map(_row, pairs)),
-            **_columns(MARKED, [(serial, *row) for serial, row in marks]),
+            "pairs": {serial: _row(pair) for serial, pair in pairs.items()},
+            "marks": dict(marks),
+            "gone": [] if whole else self._gone,
         }
-        gone, self._gone, self._saved = self._gone, [], self._serial
+        self._gone, self._saved = [], self._serial
         self._new_pairs, self._new_marks = {}, {}
-        return {**told, "gone": [] if whole else gone}
+        return told
 
     def restore(self, state: Mapping[str, Any], form_of: KeyOf) -> None:
         """Take over a whole `state`; `form_of` reads the form of a record."""
-        for serial, depth, partition, *records in sorted(_rows(COLUMNS, state)):
+        for serial, (depth, partition, *records) in sorted(state["pairs"].items()):
             events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
             self._add(Pair(serial, events, depth))
-        for serial, path, name in sorted(_rows(MARKED, state)):
+        for serial, (path, name) in sorted(state["marks"].items()):
             self._put_mark(serial, _as_key(path), name)
-        self._serial = self._saved = max([0, *state["serials"], *state["marks"]])
+        self._serial = self._saved = max([0, *state["pairs"], *state["marks"]])
         self._new_pairs, self._new_marks = {}, {}
 
 
@@ -276,9 +273,9 @@ def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for serial in state["gone"]:
             pairs.pop(serial, None)
             marks.pop(serial, None)
-        pairs.update((row[0], row) for row in _rows(COLUMNS, state))
-        marks.update((row[0], row) for row in _rows(MARKED, state))
-    return {**_columns(COLUMNS, pairs.values()), **_columns(MARKED, marks.values()), "gone": []}
+        pairs.update(state["pairs"])
+        marks.update(state["marks"])
+    return {"pairs": pairs, "marks": marks, "gone": []}
 
 
 def path_of(route: Any, depth: int) -> LanePath:
@@ -305,16 +302,7 @@ def _name(lane: Hashable) -> bytes:
 
 def _row(pair: Pair) -> tuple[Any, ...]:
     left, right = pair.events
-    return pair.serial, pair.depth, left[1], left[0][3], right[0][3]
-
-
-def _rows(names: Sequence[str], state: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
-    return zip(*(state[name] for name in names), strict=True)
-
-
-def _columns(names: Sequence[str], rows: Iterable[Any]) -> dict[str, list[Any]]:
-    found = list(rows)
-    return {name: list(map(itemgetter(place), found)) for place, name in enumerate(names)}
+    return pair.depth, left[1], left[0][3], right[0][3]
 
 
 def _as_key(path: Any) -> Any:

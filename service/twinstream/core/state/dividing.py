@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, zip_longest
-from operator import add
+from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 from twinstream.core.accounting.differences import LEFTOVERS
@@ -29,7 +29,6 @@ from twinstream.core.accounting.event_rows import rows_of
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.accounts import Account
 from twinstream.core.events import PartitionOffset, Side
-from twinstream.core.matching import bags
 from twinstream.errors import CheckpointError
 
 ShardOf = Callable[[bytes], int]
@@ -130,8 +129,11 @@ def _dealt_bags(state: State, shard_of: ShardOf, shards: int) -> list[State]:
     """Remembered pairs by their key. A mark names a lane by its digest, so each shard has all of them."""
     if not state:
         return [{} for _ in range(shards)]
-    pairs = _dealt_by_record({name: state[name] for name in bags.COLUMNS}, shard_of, shards)
-    return [{**state, **part} for part in pairs]
+    rooms: list[State] = [{**state, "pairs": {}} for _ in range(shards)]
+    for serial, pair in state["pairs"].items():
+        _, _, record, _ = pair
+        rooms[shard_of(record)]["pairs"][serial] = pair
+    return rooms
 
 
 def _share_counts(state: State, parts: Sequence[State]) -> None:
@@ -360,19 +362,18 @@ def _joined_bags(states: Sequence[State]) -> State:
     """Remembered pairs and marks, with new serial numbers: the latest have the highest."""
     if not states[0]:
         return {}
-    pairs = sorted((row for state in states for row in rows_of(state, bags.COLUMNS)), key=lambda row: row[0])
-    marked = sorted((row for state in states for row in rows_of(state, bags.MARKED)), key=lambda row: row[0])
-    marks = list({_hashable(row[1:]): row for row in marked}.values())
-    rows = [(number, *row[1:]) for number, row in enumerate(chain(marks, pairs), 1)]
+    pairs = _by_serial([state["pairs"] for state in states])
+    marks = {_hashable(mark): mark for mark in _by_serial([state["marks"] for state in states])}
     return {
-        **_columns(bags.COLUMNS, rows[len(marks) :]),
-        **_columns(bags.MARKED, rows[: len(marks)]),
+        "marks": dict(enumerate(marks.values(), 1)),
+        "pairs": dict(enumerate(pairs, 1 + len(marks))),
         "gone": [],
     }
 
 
-def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+def _by_serial(parts: Sequence[Mapping[int, Any]]) -> list[Any]:
+    items = chain.from_iterable(part.items() for part in parts)
+    return [value for _, value in sorted(items, key=itemgetter(0))]
 
 
 def _hashable(value: Any) -> Any:

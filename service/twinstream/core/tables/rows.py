@@ -151,7 +151,7 @@ class PendingRows:
             "since": [row.since for row in rows],
             "since_ms": [row.since_ms for row in rows],
             "replaced": [row.replaced for row in rows],
-            "last": [[n, *place] for n, row in enumerate(rows) for place in row.last],
+            "last": [list(map(list, row.last)) for row in rows],
             "stages": list(map(stage_of, rows)),
         }
 
@@ -159,16 +159,13 @@ class PendingRows:
         self, state: Mapping[str, list[Any]], held: Mapping[PartitionOffset, Event]
     ) -> list[tuple[Hashable, Row, int]]:
         """Take over the `state`; returns each row with its key and stage."""
-        names = ("partitions", "offsets", "since", "since_ms", "replaced", "stages")
+        names = ("partitions", "offsets", "since", "since_ms", "replaced", "last", "stages")
         found = []
-        for partition, offset, since, since_ms, replaced, stage in zip(
-            *(state[name] for name in names), strict=True
-        ):
+        for partition, offset, *known, last, stage in zip(*(state[name] for name in names), strict=True):
             row = Row(held[partition, offset])
-            row.since, row.since_ms, row.replaced = since, since_ms, replaced
+            row.since, row.since_ms, row.replaced = known
+            row.last = list(map(tuple, last))
             key = self.key(row.event)
             self._add(key, row)
             found.append((key, row, stage))
-        for n, partition, offset in state["last"]:
-            found[n][1].last.append((partition, offset))
         return found

@@ -9,7 +9,7 @@ keys those settled longest ago are forgotten. From then on nothing is known of a
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Set
+from collections.abc import Sequence, Set
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -73,38 +73,29 @@ class Settled:
         """The state as plain data; unless `whole`, only the values that have changed since the last one."""
         changed, self._changed = self._changed, {}
         items = self._values.items() if whole else changed.items()
-        keys, lefts, rights = ([], [], []) if not items else map(
-            list, zip(*((key, *values) for key, values in items), strict=True)
-        )  # fmt: skip
-        return {"keys": keys, "left": lefts, "right": rights, "forgotten": self.forgotten, "whole": whole}
+        values = {key: list(both) for key, both in items}
+        return {"values": values, "forgotten": self.forgotten, "whole": whole}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `whole` state, or a merged one."""
         self.forgotten = state["forgotten"]
-        for key, *values in zip(state["keys"], state["left"], state["right"], strict=True):
-            if (found := (values[0], values[1])) != ABSENT:
-                self._values[key] = found
+        for key, (left, right) in state["values"].items():
+            if (left, right) != ABSENT:
+                self._values[key] = left, right
         while len(self._values) > self._limit:
             self._values.popitem(last=False)
 
 
-def merged(states: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A whole state and the changes after it as one state; a later value replaces an earlier one."""
     values: dict[bytes, Values] = {}
-    last: dict[str, Any] = {}
     for state in states:
         if state["whole"]:
             values.clear()
-        for key, left, right in zip(state["keys"], state["left"], state["right"], strict=True):
+        for key, both in state["values"].items():
             values.pop(key, None)
-            values[key] = (left, right)
-        last = state
-    columns = {
-        "keys": list(values),
-        "left": [left for left, _ in values.values()],
-        "right": [right for _, right in values.values()],
-    }
-    return {**last, **columns, "whole": True}
+            values[key] = both
+    return {**states[-1], "values": values, "whole": True}
 
 
 def digest(content: bytes) -> bytes:

@@ -12,7 +12,7 @@ every file system on which Spark keeps checkpoints.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -291,16 +291,10 @@ def owned(location: Owned) -> Mark | None:
 
 def written(stored: Stored) -> bytes:
     """What a shard begins with, as a file holds it."""
-    plain: Mapping[str, Any] = {
-        "sequence": stored.sequence,
-        "head": stored.head,
-        "bodies": list(stored.bodies),
-        "reports": [[name, report] for name, report in stored.divergences.items()],
-    }
-    return checkpoint.encode(dict(plain))
+    plain = {"bodies": list(stored.bodies), "divergences": dict(stored.divergences)}
+    return checkpoint.encode(stored._asdict() | plain)
 
 
 def read(data: bytes) -> Stored:
     """What was `written`. Raises CheckpointError."""
-    plain = checkpoint.decode(data)
-    return Stored(plain["sequence"], plain["head"], plain["bodies"], dict(plain["reports"]))
+    return Stored(**checkpoint.decode(data))

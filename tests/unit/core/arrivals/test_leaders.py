@@ -106,6 +106,8 @@ def test_a_delta_has_only_the_leaders_that_are_new() -> None:
         near = CloseTo(b"%016d" % number, b"record %d" % number, lambda *_: True)
         leaders.take(b"%016d" % 7, near, lambda _leader: module.FULL)
         states.append(leaders.state(whole=False))
-    assert [state["records"] for state in states[1:]] == [[b"record %d" % number] for number in range(3)]
+    assert [[row[-1] for row in state["rows"]] for state in states[1:]] == [
+        [b"record %d" % n] for n in range(3)
+    ]
     assert module.joined(states) == leaders.state(whole=True)
     assert Leaders.restored(module.joined(states)).state(whole=True) == leaders.state(whole=True)

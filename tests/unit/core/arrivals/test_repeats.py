@@ -134,7 +134,7 @@ def test_a_delta_has_what_has_come_and_not_what_was_saved() -> None:
         one.take(batches(f"R:a{n}"))
         states.append(delta(one.comparison))
     sizes = [len(state["repeats"]["windows"][0]["offsets"]) for state in states]
-    marks = [len(state["repeats"]["marked"][0]) for state in states]
+    marks = [len(state["repeats"]["marked"]) for state in states]
     assert (sizes, marks) == ([40, 1, 1, 1, 1], [35, 0, 0, 0, 0])
     one.take(batches("L:a0 L:a0 L:a1 L:a1"))
     states.append(delta(one.comparison))
@@ -149,5 +149,5 @@ def test_the_memory_is_bounded_by_the_horizon_and_by_what_waits() -> None:
         repeats.trim(lambda event: event[2] >= len(rows) - 10)
     state = repeats.state(rows, whole=True)
     assert len(state["windows"][0]["offsets"]) == 8
-    assert len(state["marked"][0]) <= KEPT + 100
+    assert len(state["marked"]) <= KEPT + 100
     assert all(map(repeats.is_copy, rows[-10:]))

@@ -206,8 +206,8 @@ def test_deltas_have_what_changed_and_together_they_are_the_whole(monkeypatch: p
         again = Bags(near)
         again.restore(whole, form_of)
         assert again.state(whole=True) == bags.state(whole=True) == whole
-        assert len(states[-1]["serials"]) == 1
-    assert len(whole["serials"]) == 3
+        assert len(states[-1]["pairs"]) == 1
+    assert len(whole["pairs"]) == 3
     assert len(whole["marks"]) == 2
 
 
@@ -227,7 +227,7 @@ def test_what_is_set_aside_below_a_key_is_forgotten_there_until_the_next_barrier
     assert bags.doubtful() == {lanes[0]: held}
     bags.close(("a", None), 1)
     assert [bags.forgot(lane, 1) for lane in lanes] == [False, False]
-    assert bags.state(whole=True)["depths"] == [1]
+    assert [depth for depth, *_ in bags.state(whole=True)["pairs"].values()] == [1]
 
 
 def test_what_is_forgotten_of_one_lane_does_not_pile_up_behind_what_is_kept_of_another(
@@ -238,7 +238,8 @@ def test_what_is_forgotten_of_one_lane_does_not_pile_up_behind_what_is_kept_of_a
     bags.partner(LEFT, event(1, b"kept"), [event(1, b"kept")], 0)
     for number in range(100):
         bags.partner(LEFT, event(number, b"hot"), [event(number, b"hot")], 0)
-    assert bags.state(whole=True)["records"] == [b"kept 1", b"hot 98", b"hot 99"]
+    records = [record for _, _, record, _ in bags.state(whole=True)["pairs"].values()]
+    assert records == [b"kept 1", b"hot 98", b"hot 99"]
     assert len(bags._pairs) == 3
 
 
@@ -253,7 +254,7 @@ def test_nothing_piles_up_where_no_state_is_ever_taken(monkeypatch: pytest.Monke
         bags.partner(LEFT, event(number, lane), [event(number, lane)], 0)
         bags.crowd(b"%d" % number, held, 0)
     whole = bags.state(whole=True)
-    assert (len(whole["serials"]), len(whole["marks"]), whole["gone"]) == (5, 5, [])
+    assert (len(whole["pairs"]), len(whole["marks"]), whole["gone"]) == (5, 5, [])
     sizes = {
         name: len(getattr(bags, name)) for name in ("_pairs", "_new_pairs", "_new_marks", "_gone", "_crowded")
     }

@@ -12,12 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Protocol
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from twinstream.api.state.entry import View
 from twinstream.status.common import Accounts, Verdict
 from twinstream.status.comparison import (
     DEPENDENCIES,
@@ -37,37 +43,14 @@ GROUPS_TOLD, FIELDS_NAMED = 5, 3
 """The groups of a comparison that are exposed, and the fields that are named of each."""
 
 
-class Shown(Protocol):
-    """One comparison as it may be shown now: the newest status, and whether it can be trusted."""
-
-    @property
-    def status(self) -> ComparisonStatus:
-        """The newest status, its health degraded unless it is fresh."""
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether the status comes from a living matcher."""
-
-    @property
-    def age_seconds(self) -> float:
-        """Seconds since it was written; if there is none yet, since waiting for it began."""
-
-    @property
-    def falls(self) -> int:
-        """How often its matcher fell since the service started."""
-
-    @property
-    def in_crash_loop(self) -> bool:
-        """Whether it falls repeatedly."""
-
-    @property
-    def answer(self) -> str:
-        """The answer of the gate: one of ``pass``, ``fail``, ``undecided``."""
-
-
 def exposition(registry: CollectorRegistry = REGISTRY) -> Callable[[], tuple[bytes, str]]:
     """The answer of ``/metrics``: the text of all metrics of `registry`, and its content type."""
     return lambda: (generate_latest(registry), CONTENT_TYPE_LATEST)
+
+
+def measure_process(registry: CollectorRegistry) -> None:
+    """Report the resources of this process in `registry`: processor time, memory, open files."""
+    ProcessCollector(namespace="twinstream", registry=registry)
 
 
 class MatcherCollector(Collector):
@@ -76,7 +59,7 @@ class MatcherCollector(Collector):
     Args and use as those of `StatusCollector`.
     """
 
-    def __init__(self, readings: Callable[[], Sequence[Shown]]) -> None:
+    def __init__(self, readings: Callable[[], Sequence[View]]) -> None:
         self._readings = readings
 
     def collect(self) -> Iterator[Metric]:
@@ -105,7 +88,7 @@ class StatusCollector(Collector):
 
     def __init__(
         self,
-        readings: Callable[[], Sequence[Shown]],
+        readings: Callable[[], Sequence[View]],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._readings = readings
@@ -125,12 +108,12 @@ class StatusCollector(Collector):
         yield from _checkpoints(statuses, self._now())
 
 
-def _judged(readings: Sequence[Shown]) -> list[Shown]:
+def _judged(readings: Sequence[View]) -> list[View]:
     """The comparisons for alerts: a trial has no metrics, so that nothing can take it for a comparison."""
     return [reading for reading in readings if reading.status.trial_of is None]
 
 
-def _judgement(readings: Sequence[Shown]) -> Iterator[Metric]:
+def _judgement(readings: Sequence[View]) -> Iterator[Metric]:
     verdict = _gauge("verdict", "The verdict: 1 for the one that holds, 0 for the others.", "verdict")
     gate = _gauge("gate", "What the gate answers: 1 for the answer given, 0 for the others.", "state")
     healthy = _gauge("healthy", "1 if the service can judge: status fresh, health ok.")

@@ -19,7 +19,7 @@ from tests.support.statuses import (
     partition,
     status,
 )
-from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
+from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition
 from twinstream.status.common import Sides
 from twinstream.status.comparison import CheckedSide, CheckpointInfo, CheckStatus, Health
 from twinstream.status.groups import Group
