@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from loadtest.memory import ManualClock, MemoryShelf
 from tests.support.hosts import START, Host, Hosts
+from tests.support.statuses import START as AT
+from tests.support.statuses import status
 from tests.support.workers import SPEC, ask, board_of
 from twinstream.api.routes.operations import (
     obstacles_to_answering,
@@ -18,7 +22,7 @@ from twinstream.core.events import Side
 from twinstream.processes.remote_status import FOREIGN, UNHEARD, Watcher
 from twinstream.processes.standby import WAITING_BYTES, Bulletin
 from twinstream.spec.load import digest, loads
-from twinstream.status.comparison import ResetRequest
+from twinstream.status.comparison import ComparisonStatus, ResetRequest
 
 
 class Watch:
@@ -91,6 +95,18 @@ def test_a_frozen_owner_passes_no_more_after_seconds_whatever_the_clock(
     assert watch.view.answer == "pass"
     watch.turns(seconds=6)
     assert (watch.view.answer, watch.view.freshness.state) == ("undecided", "stale")
+
+
+def test_what_a_run_had_verified_stays_so_and_ages_while_a_new_task_of_it_does_not_know(hosts: Hosts) -> None:
+    watcher = Watcher("digest", hosts.shelf.owned_by("watcher"), WHOLE, ManualClock())
+    known = status(verified_through=AT, verified_age_seconds=1.0)
+    unknown = known.model_copy(update={"verified_through": None, "verified_age_seconds": None})
+    another = unknown.model_copy(update={"started_at": AT + timedelta(days=1)})
+    for made_at, said in (100.0, known), (103.0, unknown), (104.0, another):
+        watcher.publish(said, made_at)
+    said_again = [one for one, _ in watcher.listen().publications]
+    told = [one.verified_age_seconds for one in said_again if isinstance(one, ComparisonStatus)]
+    assert told == [1.0, 4.0, None]
 
 
 def test_it_leaves_the_lease_alone(hosts: Hosts, owner: Host, watch: Watch) -> None:
