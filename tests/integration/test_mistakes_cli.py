@@ -203,6 +203,12 @@ def url() -> Iterator[str]:
         yield service.url
 
 
+def test_a_command_alone_tells_how_it_is_used_once() -> None:
+    found, out, err = twinstream()
+    assert (found, out, err.count("Usage: ")) == (2, "", 1)
+    assert "twinstream check spec.yaml --reference old.jsonl" in err
+
+
 ROWS = [(command, *row) for command, rows in MISTAKES.items() for row in rows]
 
 

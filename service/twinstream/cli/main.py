@@ -113,6 +113,9 @@ def main() -> None:
         sys.exit(cli.main(standalone_mode=False) or 0)
     except click.Abort:
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(2)
     except (click.ClickException, TwinstreamError) as error:
         complain(error)
         sys.exit(4 if isinstance(error, Unreachable) else 2)

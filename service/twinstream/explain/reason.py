@@ -15,22 +15,35 @@ REASONS_SHOWN = 3
 K = TypeVar("K", bound=str)
 
 
-def undiverged(
-    verdict: Verdict, doubts: Sequence[str], lacking: Sequence[str], pairs: int, order: str
-) -> str:
-    """The reason of any verdict but DIVERGED; `order` says how the outputs are compared.
+def undiverged(verdict: Verdict, doubts: Sequence[str], lacking: Sequence[str], compared: str) -> str:
+    """The reason of any verdict but DIVERGED; `compared` is the text for EQUIVALENT.
 
-    >>> undiverged(Verdict.EQUIVALENT, [], [], 1200, "in any order")
-    '1,200 pairs match, nothing differs. Compared in any order.'
-    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], 0, "in any order")
+    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], "")
     'Not decided: a; b; c; and 1 more.'
     """
     if verdict is Verdict.INCONCLUSIVE:
         return undecided(doubts)
     if verdict is Verdict.PENDING:
         return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
+    return compared
+
+
+def compared_text(pairs: int, explained: int, order: str) -> str:
+    """How many pairs match, and how many differences known ones explain; `order` says how both are compared.
+
+    >>> compared_text(1200, 0, "in any order")
+    '1,200 pairs match, nothing differs. Compared in any order.'
+    >>> compared_text(1, 2, "in any order")
+    '1 pair matches; known differences explain all 2 differences. Compared in any order.'
+    """
     matched = "1 pair matches" if pairs == 1 else f"{pairs:,} pairs match"
-    return f"{matched}, nothing differs. Compared {order}."
+    differs = f"; {all_explained(explained)}" if explained else ", nothing differs"
+    return f"{matched}{differs}. Compared {order}."
+
+
+def all_explained(count: int) -> str:
+    """That known differences explain so many, which are all."""
+    return f"known differences explain {'the one difference' if count == 1 else f'all {count:,} differences'}"
 
 
 def undecided(doubts: Sequence[str]) -> str:

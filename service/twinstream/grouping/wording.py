@@ -64,7 +64,9 @@ def sentence(group: Group, whole: Whole) -> str:
     """
     if group.kind == "others":
         return f"{group.count:,} others, which are in no group of their own."
-    what = f"{group.count:,} {_KINDS[group.kind]}{_fields(group)}"
+    is_one_copy = (group.kind, group.count) == ("duplicate", 1)
+    kind = "duplicate in the candidate" if is_one_copy else _KINDS[group.kind]
+    what = f"{group.count:,} {kind}{_fields(group)}"
     parts = what, *_common(group, whole), *_keys(group, whole), *_times(group), *_patterns(group)
     return f"{'; '.join(parts)}."
 

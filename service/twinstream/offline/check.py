@@ -18,7 +18,7 @@ from twinstream.errors import InputError
 from twinstream.explain.coverage import SeenEvents, coverage_of
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import EVERYTHING
-from twinstream.explain.reason import undecided
+from twinstream.explain.reason import compared_text, undecided
 from twinstream.grouping.extent import Extent
 from twinstream.grouping.groups import Groups
 from twinstream.grouping.wording import with_sentences
@@ -286,6 +286,9 @@ class Check:
         matched = self.comparison.matched
         if not matched:
             return "Nothing differs, but no pair was compared."
+        explained = sum(self.comparison.differences.known.counts.values())
+        if explained:
+            return compared_text(matched, explained, self._spec.order_text)
         what = "The one pair matches" if matched == 1 else f"All {matched:,} pairs match"
         return f"{what}. Compared {self._spec.order_text}."
 

@@ -19,7 +19,7 @@ from twinstream.core.order import BARRIER
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
-from twinstream.explain.reason import found_text, undiverged
+from twinstream.explain.reason import compared_text, found_text, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.wording import with_sentences
 from twinstream.intake.clock_skew import SeenAt
@@ -266,7 +266,9 @@ class Reporter:
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         if verdict is Verdict.DIVERGED:
             return verdict, self._diverged_reason(situation, found)
-        return verdict, undiverged(verdict, doubts, lacking, comparison.matched, self._spec.order_text)
+        explained = sum(comparison.differences.known.counts.values())
+        compared = compared_text(comparison.matched, explained, self._spec.order_text)
+        return verdict, undiverged(verdict, doubts, lacking, compared)
 
     def _waiting_for(self, situation: Situation) -> str | None:
         return situation.waiting_for or self._intake.waiting or situation.rereading

@@ -286,6 +286,12 @@ def test_a_status_is_made_into_bytes_once_a_publication_whoever_asks(
     assert {mailbox.characters > 0 for mailbox in mailboxes} == {True}
 
 
+def test_comparisons_are_listed_by_their_names(board: Board) -> None:
+    for name in ("z", "b"):
+        board.expect(expectation(name))
+    assert [json.loads(one.content)["name"] for one in board.bodies()] == sorted(["z", "b", NAME])
+
+
 def test_a_status_that_has_become_stale_is_made_into_bytes_once_more(board: Board, clocks: Clocks) -> None:
     board.accept(at(0))
     fresh = board.body(NAME)

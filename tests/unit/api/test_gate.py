@@ -44,6 +44,11 @@ def test_a_healthy_equivalent_comparison_that_is_verified_recently_passes() -> N
     )
 
 
+def test_a_pass_says_how_much_known_differences_explain() -> None:
+    answer = ask(status(explained_by_rule={"PRICE-17": 1, "TAX-2": 1}))
+    assert "5,000 events matched, known differences explain all 2 differences; verified" in answer.reason
+
+
 def test_a_diverged_comparison_fails_with_the_reason_of_the_matcher() -> None:
     answer = ask(diverged())
     assert (answer.answer, answer.failed) == ("fail", True)

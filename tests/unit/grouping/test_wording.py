@@ -102,3 +102,7 @@ def test_a_time_shifted_only_for_a_while_is_a_cause() -> None:
 
 def test_others_have_no_cause() -> None:
     assert cause(Group(kind="others", count=9), Whole(FOUR)) is None
+
+
+def test_one_copy_is_no_plural() -> None:
+    assert sentence(Group(kind="duplicate", count=1), Whole({})) == "1 duplicate in the candidate."

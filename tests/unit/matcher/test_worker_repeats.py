@@ -72,3 +72,4 @@ def test_what_waits_is_known_as_a_copy_when_all_that_was_saved_with_it_is_replac
     worker = again(bench, worker, clean=False)
     status = followed(bench, worker).status()
     assert (status.verdict, status.explained_by_rule) == ("EQUIVALENT", {"DUP": 1})
+    assert "; known differences explain the one difference." in status.reason

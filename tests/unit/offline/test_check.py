@@ -188,6 +188,7 @@ COPIES = (
 def test_a_copy_that_a_rule_names_is_explained_within_the_horizon_and_beyond_it_undecided() -> None:
     near = answer("unordered", "L:a1 R:a1 L:b1 R:b1 R:a1", COPIES)
     assert (near["verdict"], near["explained_by_rule"]) == ("EQUIVALENT", {"D": 1})
+    assert "2 pairs match; known differences explain the one difference." in near["reason"]
     far = answer("unordered", "L:a1 R:a1 L:b1 R:b1 L:b2 R:b2 L:b3 R:b3 R:a1", COPIES)
     assert (far["verdict"], far["explained_by_rule"]) == ("INCONCLUSIVE", {"D": 0})
     assert [hole["position"]["offset"] for hole in far["holes"]] == [4]

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from twinstream.api.gate.freshness import Freshness, said, sentence, utc_text
 from twinstream.explain.checks import judged, violations
+from twinstream.explain.reason import all_explained
 from twinstream.status.common import Frozen, Verdict
 from twinstream.status.comparison import ComparisonStatus
 
@@ -128,7 +129,9 @@ def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[GateW
             f"No difference so far, but events are verified only through {when}, {seconds:,} s ago; "
             f"a pass needs less than {limit:,.6g} s."
         )
+    explained = sum(status.explained_by_rule.values())
+    known = f", {all_explained(explained)}" if explained else ""
     return (
         "pass",
-        f"Equivalent: {status.matched:,} events matched; verified through {when}, {seconds:,} s ago.",
+        f"Equivalent: {status.matched:,} events matched{known}; verified through {when}, {seconds:,} s ago.",
     )

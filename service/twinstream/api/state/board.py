@@ -194,8 +194,8 @@ class Board:
         return self.view(name).shown.body
 
     def bodies(self) -> list[Rendered]:
-        """The statuses of all comparisons as bytes, in the order in which they became known."""
-        return [self.body(name) for name in self._entries]
+        """The statuses of all comparisons as bytes, in the order of their names."""
+        return [self.body(name) for name in sorted(self._entries)]
 
     def unmatched(self, name: str) -> list[UnmatchedEvent]:
         """The events that have waited longest for a partner. Raises UnknownComparisonError."""

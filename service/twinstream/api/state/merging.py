@@ -32,7 +32,7 @@ from twinstream.core.accounting.match_timeline import united
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices
 from twinstream.explain.coverage import coverage_of
-from twinstream.explain.reason import found_text, of_shards, undiverged
+from twinstream.explain.reason import compared_text, found_text, of_shards, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
@@ -154,7 +154,8 @@ def _judged(
         return worst.value, ""  # All that is said of it is told of the whole.
     pairs = sum(shard.status.matched for shard in said.values())
     doubts = doubts or [hole.reason for hole in holes]
-    return worst.value, undiverged(worst, doubts, lacks, pairs, said[min(said)].status.order)
+    compared = compared_text(pairs, sum(explained.by_rule.values()), said[min(said)].status.order)
+    return worst.value, undiverged(worst, doubts, lacks, compared)
 
 
 def _differs(whole: ComparisonStatus, beyond: Sequence[str]) -> str:
