@@ -8,13 +8,11 @@ fault, and none of the answers may have been wrong. docs/promises.md has a line 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shlex
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,11 +25,9 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.drills import Drill
 from tests.support.marks import whole_product
-from tests.support.proxy import ProxiedKafka, Proxy, everything
-from tests.support.service import ServiceProcess
+from tests.support.proxy import ProxiedKafka, Proxy
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
-from twinstream.adapters.redis import scripts as redis_scripts
 
 pytestmark = whole_product(pytest.mark.nightly, seconds=400)
 
@@ -354,53 +350,3 @@ def test_ten_thousand_records_that_are_no_events_are_counted_and_all_others_are_
 def _resident_kb(process: int) -> int:
     """The memory that a process has now."""
     return int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0])
-
-
-STEPS = 9
-"""A save of a whole state with a report, from its first script on: begin, read the manifest, chunk, reports,
-flip; then the sweep."""
-
-
-class KilledAt:
-    """Kills a matcher before the n-th command of a save reaches Redis. Commands count from 0."""
-
-    _BEGIN = hashlib.sha1(redis_scripts.BEGIN.encode()).hexdigest().encode()
-
-    def __init__(self, service: ServiceProcess, step: int) -> None:
-        self.done = threading.Event()
-        self._service, self._left, self._begun = service, step, False
-
-    def __call__(self, chunk: bytes) -> bool:
-        if self.done.is_set():
-            return False
-        self._begun = self._begun or self._BEGIN in chunk
-        if not self._begun:
-            return True
-        self._left -= 1
-        if self._left >= 0:
-            return True
-        for matcher in self._service.matchers():
-            os.kill(matcher, signal.SIGKILL)
-        self.done.set()
-        return False
-
-
-def test_a_matcher_killed_at_any_step_of_a_save_goes_on_as_if_it_had_not(
-    line: Proxy, on_line: Drill, redis_server: RedisServer, client: redis.Redis
-) -> None:
-    drill = on_line
-    for step in range(STEPS):
-        killer = KilledAt(drill.service, step)
-        line.before = killer
-        drill.plant()
-        assert killer.done.wait(60), f"a save has a step {step}"
-        drill.service.kill()
-        line.before = everything
-        client.delete(_key(drill, "lease"))  # as a supervisor does that has lost its matcher
-        drill.service.start()
-    drill.ends_as_undisturbed(redis_server)
-    manifest: Any = client.hgetall(_key(drill, "checkpoint"))
-    named = {*manifest[b"bodies"].split(), *manifest[b"reports"].split()}
-    assert not set(client.scan_iter(_key(drill, "*.*.*"))) - named, (
-        "nothing is left of saves that were cut off"
-    )
