@@ -195,6 +195,33 @@ def test_a_store_away_degrades_the_service_which_recovers_alone(
         case.service.passes_with(200)
 
 
+def test_a_diverged_comparison_begins_anew_now_and_passes_also_after_a_restart(shared: Case) -> None:
+    service, write, _ = shared
+    write.reference(3, -1)
+    write.both(range(100, 1000))
+    service.answers("fail")
+    service.shows(unmatched=NOTHING)
+    response = service.reset()
+    assert response.status_code == 200, response.text
+    assert response.json()["before"]["divergences"] == 1
+    write.both(range(1000, 1200))
+    _matched_anew(service, 200)
+    service.stop()
+    service.start()
+    write.both(range(1200, 1300))
+    _matched_anew(service, 300)
+
+
+def _matched_anew(service: ServiceProcess, matched: int) -> None:
+    """The new comparison has matched so many, passes, and knows of no difference."""
+    service.passes_with(matched)
+    status = service.get("")
+    assert (status["divergences"]["total"], status["holes"]) == (0, [])
+    (record,) = status["resets"]
+    assert (record["by"], record["before"]["verdict"]) == ("ann", "DIVERGED")
+    assert service.divergences() == []
+
+
 def _plant(write: Writer, rounds: int) -> None:
     """Rounds of a thousand equal events, with a fault between any two, on different keys."""
     for number in range(rounds):
