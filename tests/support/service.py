@@ -221,10 +221,6 @@ class Writer:
         """One event on the candidate only."""
         self._write(self._topics[1], key, number)
 
-    def raw_candidate(self, record: bytes | None) -> None:
-        """One record on the candidate only."""
-        self._producer.produce(self._topics[1], record, b"0")
-
     def flush(self) -> None:
         """Return when Kafka has everything."""
         assert self._producer.flush(60) == 0, "Kafka took everything"
