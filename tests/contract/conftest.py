@@ -50,6 +50,10 @@ def open_shelf(request: pytest.FixtureRequest) -> Iterator[OpenShelf]:
         shelf.close()
 
 
+ANY_TIME = {f"message.timestamp.{way}.max.ms": str(2**63 - 1) for way in ("after", "before")}
+"""Of a topic: it takes records of any time."""
+
+
 class OnKafka:
     """Two new topics on real Kafka, who has them and a control topic in hand, and sources on them."""
 
@@ -57,7 +61,7 @@ class OnKafka:
         self, kafka: Kafka, make: MakeTopic, partitions: int = 1, control: str = "", **config: Any
     ) -> None:
         self._brokers, self._control, self.opened = kafka.brokers, control or None, list[KafkaSource]()
-        self.topics = {side: make(partitions=partitions) for side in Side}
+        self.topics = {side: make(partitions=partitions, config=ANY_TIME) for side in Side}
         self.hand = KafkaTopics(kafka.brokers, self.topics)
         self.of_control = KafkaTopics(kafka.brokers, {Side.LEFT: control})
         self.producer = Producer({"bootstrap.servers": kafka.brokers, **config})

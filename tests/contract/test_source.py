@@ -136,6 +136,17 @@ def test_records_come_in_the_order_of_their_partition_with_offset_and_time(opene
     assert (source.ends()[Side.LEFT][1], source.trouble()) == (5, None)
 
 
+@pytest.mark.requires_kafka
+def test_times_outside_of_the_calendar_come_as_they_are(on_kafka: Make) -> None:
+    made, times_ms = on_kafka(), [-5000, 1_790_000_000_000_000, 7]
+    for at_ms in times_ms:
+        made.write(b"{}", timestamp=at_ms)
+    source = made.source()
+    _begin(source)
+    batches = _read(source, Side.LEFT, 3)
+    assert [at_ms for batch in batches for at_ms in batch.timestamps_ms] == times_ms
+
+
 def test_a_batch_holds_one_partition_of_one_side(opened: Opened) -> None:
     source, write = opened
     _begin(source)

@@ -162,25 +162,6 @@ def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
         assert running.asked(endpoint["path"], authorization=f"Bearer {TOKEN}") == 200
 
 
-def test_of_two_matcher_pods_both_are_ready_and_one_takes_over(
-    values: dict[str, Any], tmp_path: Path
-) -> None:
-    first, second = (Pod(render(values), "matcher", tmp_path / name, {}) for name in ("first", "second"))
-    with first:
-        first.becomes_ready()
-        with second:
-            second.becomes_ready()
-            eventually(lambda: stands_by(second), what="it stands by")
-            first.process.kill()
-            eventually(lambda: not stands_by(second), seconds=60, what=f"over: {second.log()}")
-            assert second.passes("readinessProbe")
-
-
-def stands_by(pod: Pod) -> bool:
-    """Whether a pod of matchers says that another one owns the comparison."""
-    return 'twinstream_standby{comparison="canary"} 1.0' in pod.get("/metrics").text
-
-
 def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path: Path) -> None:
     given = {
         "comparisons": {"ads": "version: 1\n"},

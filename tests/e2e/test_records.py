@@ -1,4 +1,4 @@
-"""The running service, and what producers may write: transactions that were aborted, times that are none."""
+"""The running service, and what producers may write: transactions that were aborted, odd partitions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,10 @@ from twinstream.core.checks.key_partition import key_hash
 
 pytestmark = whole_product()
 
-ANY_TIME = {
-    "message.timestamp.after.max.ms": str(2**63 - 1),
-    "message.timestamp.before.max.ms": str(2**63 - 1),
-}
-
 
 @pytest.fixture
 def topics(topic: MakeTopic) -> tuple[str, str]:
-    """Two topics that take a record of any time."""
-    return topic(config=ANY_TIME), topic(config=ANY_TIME)
+    return topic(), topic()
 
 
 @pytest.fixture
@@ -39,11 +33,11 @@ def case(kafka: Kafka, redis_url: str, topics: tuple[str, str], tmp_path: Path) 
         yield case
 
 
-def _write(producer: Producer, topics: tuple[str, ...], numbers: range, at_ms: int = 0) -> None:
-    """Events of one key; the time 0 is that of the producer."""
+def _write(producer: Producer, topics: tuple[str, ...], numbers: range) -> None:
+    """Events of one key."""
     for topic in topics:
         for number in numbers:
-            producer.produce(topic, orjson.dumps({"k": 1, "n": number}), timestamp=at_ms)
+            producer.produce(topic, orjson.dumps({"k": 1, "n": number}))
     producer.flush()
 
 
@@ -73,21 +67,6 @@ def test_what_a_transaction_put_out_counts_when_it_is_committed_and_never_when_i
         for side, progress in service.get("")["progress"].items()
     }
     service.shows(verified_up_to=ends)
-
-
-@pytest.mark.parametrize("at_ms", [1_790_000_000_000_000, -5000])
-def test_a_time_outside_of_the_calendar_stops_no_matcher(
-    case: Case, kafka: Kafka, topics: tuple[str, str], at_ms: int
-) -> None:
-    service, producer = case.service, Producer({"bootstrap.servers": kafka.brokers})
-    _write(producer, topics, range(50))
-    _write(producer, topics[:1], range(50, 51), at_ms)
-    service.shows(unmatched={"reference": 1, "candidate": 0})
-    os.kill(service.matchers()[0], signal.SIGKILL)
-    _write(producer, topics[1:], range(50, 51), at_ms)
-    _write(producer, topics, range(51, 60))
-    service.passes_with(60)
-    assert service.log().count("matcher lost") == 1, "it fell once, of the kill"
 
 
 def test_a_record_outside_of_the_partition_of_its_key_fails_the_gate_of_equivalent_topics(

@@ -170,20 +170,6 @@ def test_the_api_says_what_the_owner_says_also_when_that_is_replaced(release: Re
     assert release.owner() is standby
 
 
-def test_all_processes_may_be_started_anew_one_after_the_other(release: Release) -> None:
-    release.api.kill()
-    release.write.both(range(300, 400))
-    release.api.start()
-    assert release.api.gate() == "undecided", "nothing is known before the owner has answered"
-    release.api.passes_with(400)
-    for matcher in release.matchers:
-        assert matcher.stop() == 0
-        matcher.start()
-        eventually(matcher.ready, what="it owns or stands by")
-    release.write.both(range(400, 500))
-    release.api.passes_with(500)
-
-
 def exposes_no_series_twice(release: Release) -> None:
     """No series of a comparison is told by processes of both roles."""
     api, matcher = names(release.api), names(release.matchers[0])

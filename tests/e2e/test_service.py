@@ -25,7 +25,12 @@ from tests.support.waiting import eventually
 
 pytestmark = whole_product()
 
-KNOWN = "known_differences: [{{id: {}, when: {}, owner: ann, expires: 2999-01-01, ceiling: {{count: 9}}}}]\n"
+KNOWN = """
+identity: [k]
+overdue: {clock: arrival, after: 2s}
+known_differences:
+  - {id: N-1, when: {divergences: [changed], fields: [n]}, owner: a, expires: 2999-01-01, ceiling: {count: 9}}
+"""
 
 
 @pytest.fixture
@@ -69,24 +74,10 @@ def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) 
     assert (receipt["coverage"]["keys"], receipt["coverage"]["kinds"]["event"]["varied"]) == (10, ["k", "n"])
 
 
-def test_what_a_known_difference_explains_passes_and_its_record_is_shown_when_asked_for(serve: Serve) -> None:
-    service, write, _ = serve(partitions=3, more=KNOWN.format("GONE", "{divergences: [missing]}"))
-    write.both(range(1000))
-    write.reference(3, -1)
-    write.both(range(1000, 2000))
-    service.passes_with(2000)
-    [example] = eventually(lambda: service.get("/divergences?explained=true")["items"], what="its example")
-    assert (example["explained"], example["reference"]) == ("GONE", {"k": 3, "n": -1})
-    status = service.get("")
-    assert (status["explained_by_rule"], status["divergences"]["total"]) == ({"GONE": 1}, 0)
-    assert service.divergences() == []
-
-
 def test_a_known_difference_in_a_key_that_comes_once_passes_when_both_sides_have_gone_on(
     serve: Serve,
 ) -> None:
-    rule = KNOWN.format("N-1", "{divergences: [changed], fields: [n]}")
-    case = serve(more=f"identity: [k]\noverdue: {{clock: arrival, after: 2s}}\n{rule}")
+    case = serve(more=KNOWN)
     case.passes(range(100))
     service, write, _ = case
     write.reference(777, 1)
@@ -106,42 +97,6 @@ def test_a_known_difference_in_a_key_that_comes_once_passes_when_both_sides_have
     assert (status["explained_by_rule"], status["divergences"]["total"]) == ({"N-1": 1}, 0)
     # The gate may pass by an earlier pair while the last one is still on its way.
     service.shows(unmatched=NOTHING)
-
-
-def test_markers_in_each_partition_keep_days_apart_and_an_event_over_one_fails(serve: Serve) -> None:
-    order = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
-    kinds = "kinds: {day: {where: {k: day}}, event: {}}\n"
-    service, write, _ = serve(partitions=3, more=kinds, order=order)
-    for day in range(3):
-        write.both(range(day * 100, day * 100 + 100))
-        write.marker(day, partitions=3)
-    service.passes_with(303)
-    assert service.get("")["accounts"]["reference"]["ignored"] == 6
-    write.reference(3, -1)
-    write.flush()
-    write.marker(3, partitions=3)
-    write.candidate(3, -1)
-    write.both(range(300, 400))
-    write.marker(4, partitions=3)
-    # What was `missing` may become `reordered` when its partner comes.
-    one = ["reordered"]
-    eventually(
-        lambda: [each["kind"] for each in service.divergences()] == one, what="both sides of it are one"
-    )
-    service.answers("fail")
-    (divergence,) = service.divergences()
-    assert divergence["reference"] == divergence["candidate"] == {"k": 3, "n": -1}
-
-
-def test_a_record_that_is_no_event_makes_the_gate_undecided_and_is_named(shared: Case) -> None:
-    service, write, _ = shared
-    write.raw_candidate(b'{"k": 1')
-    write.flush()
-    service.answers("undecided")
-    status = service.get("")
-    assert status["verdict"] == "INCONCLUSIVE"
-    assert status["undecodable"][0]["reason"].startswith("not JSON")
-    assert status["accounts"]["candidate"]["undecodable"] == 1
 
 
 def test_a_killed_matcher_is_replaced_within_seconds_and_goes_on(shared: Case) -> None:
@@ -238,6 +193,33 @@ def test_a_store_away_degrades_the_service_which_recovers_alone(
         assert "since" in reason
         own_redis.restart()
         case.service.passes_with(200)
+
+
+def test_a_diverged_comparison_begins_anew_now_and_passes_also_after_a_restart(shared: Case) -> None:
+    service, write, _ = shared
+    write.reference(3, -1)
+    write.both(range(100, 1000))
+    service.answers("fail")
+    service.shows(unmatched=NOTHING)
+    response = service.reset()
+    assert response.status_code == 200, response.text
+    assert response.json()["before"]["divergences"] == 1
+    write.both(range(1000, 1200))
+    _matched_anew(service, 200)
+    service.stop()
+    service.start()
+    write.both(range(1200, 1300))
+    _matched_anew(service, 300)
+
+
+def _matched_anew(service: ServiceProcess, matched: int) -> None:
+    """The new comparison has matched so many, passes, and knows of no difference."""
+    service.passes_with(matched)
+    status = service.get("")
+    assert (status["divergences"]["total"], status["holes"]) == (0, [])
+    (record,) = status["resets"]
+    assert (record["by"], record["before"]["verdict"]) == ("ann", "DIVERGED")
+    assert service.divergences() == []
 
 
 def _plant(write: Writer, rounds: int) -> None:

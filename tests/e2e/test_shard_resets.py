@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-import redis
 
 from tests.support.cases import NOTHING, MakePlace, Place
-from tests.support.marks import one_a_change, whole_product
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess
-from tests.support.topics import forget
 from tests.support.waiting import eventually
 
 pytestmark = whole_product()
@@ -73,49 +70,6 @@ def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -
         service.start()
         place.write.both(range(1200, 1300))
         is_anew(service, 300)
-
-
-@pytest.mark.parametrize("number", one_a_change([0, 1]))
-def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or_both_in_the_new(
-    place: Place, number: int
-) -> None:
-    with two_matchers(place, "alone") as service, ThreadPoolExecutor(1) as aside:
-        has_diverged(service)
-        asked = aside.submit(service.reset)
-        os.kill(service.matchers()[number], signal.SIGKILL)
-        response = asked.result(timeout=60)
-        assert response.status_code in (200, 409, 503), response.text
-        assert response.headers["content-type"].startswith("application/")
-        if response.status_code == 200:
-            have_begun(service)
-        place.write.both(range(1000, 1200))
-        eventually(lambda: service.get("")["matched"] in (200, 1200), seconds=60, what="all pairs match")
-        if response.status_code != 503:
-            assert (service.get("")["reset_count"] == 1) is (response.status_code == 200)
-        if service.get("")["reset_count"]:
-            is_anew(service, 200)
-        else:
-            service.answers("fail")
-
-
-def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place: Place) -> None:
-    with two_matchers(place, "alone") as service:
-        has_diverged(service)
-        ends = {str(row["partition"]): row["position"] for row in service.get("")["progress"]["candidate"]}
-        lost = {**ends, "3": ends["3"] + 1}
-        response = service.reset({"at": "offsets", "reference": lost, "candidate": ends})
-        assert response.status_code == 200, response.text
-        place.write.both(range(1000, 1200))
-        is_anew(service, 200)
-        service.stop()
-        with redis.Redis.from_url(place.redis) as client:
-            keys = list(client.scan_iter("twinstream:{shared.of-2.1}:*"))
-            assert keys
-            client.delete(*keys)
-        forget(place.brokers, "twinstream.shared.1-of-2")
-        service.start()
-        eventually(lambda: "reset with the other shards" in service.log(), seconds=60, what="it has heard")
-        is_anew(service, 200)
 
 
 @pytest.fixture

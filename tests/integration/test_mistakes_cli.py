@@ -139,6 +139,7 @@ MISTAKES = {
         ("--ca-file ads.yaml", 2, "cannot be used: "),
     ],
     "serve": [
+        (f"spec.yaml {NOWHERE} --shards 2", 2, "'t' cannot be divided over 2 shards: events of all keys"),
         (f"rows.yaml {NOWHERE} --bind 127.0.0.1:0", 2, "write `control: TOPIC` and `overdue: {clock:"),
         (f"{SERVE} --results r --config wrong.yaml", 2, "kafka settings: No such configuration property"),
         (f"{SERVE} --token-file none", 2, "none cannot be read: No such file or directory"),

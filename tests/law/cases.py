@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -162,13 +162,11 @@ def _without_duplicates(answer: Outcome) -> Outcome:
 
 
 def smallest(found: Break) -> Break:
-    """The same kind of break with as little as it needs: of the file, of the trace, of the file again."""
-    for less in (_files, _events, _plans):
-        found = _with_fewer_rows(_with_less(found, less))
-    return _with_less(found, _files)
+    """The same kind of break with less in the file, and with fewer rows."""
+    return _with_less_declared(_with_fewer_rows(_with_less_declared(found)))
 
 
-def _again(found: Break, case: Case, chosen: tuple[Plan, ...]) -> Break | None:
+def _again(found: Break, case: Case) -> Break | None:
     """The break where it is still there."""
     try:
         case.declaration.spec()
@@ -176,7 +174,7 @@ def _again(found: Break, case: Case, chosen: tuple[Plan, ...]) -> Break | None:
         return None
     if not _well_placed(case):
         return None
-    again = broken(case, chosen)
+    again = broken(case, found.plans)
     return again if again is not None and again.what.split()[0] == found.what.split()[0] else None
 
 
@@ -191,46 +189,19 @@ def _well_placed(case: Case) -> bool:
     return fields is not None and len(places) == len({key for key, _ in places})
 
 
-def _with_less(found: Break, less: Callable[[Break], Iterator[tuple[Case, tuple[Plan, ...]]]]) -> Break:
-    """Take what makes it simpler as long as it still breaks."""
-    while True:
-        tries = (_again(found, case, chosen) for case, chosen in less(found))
-        simpler = next((again for again in tries if again is not None), None)
-        if simpler is None:
-            return found
-        found = simpler
-
-
-def _files(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
-    """The case with one thing less declared."""
+def _with_less_declared(found: Break) -> Break:
+    """Declare one thing less, or a plain order, as long as it still breaks."""
     file = found.case.declaration.file
-    for name in filter(_OPTIONAL.__contains__, file):
-        yield _of({key: value for key, value in file.items() if key != name}, found)
-    for name in ("order", "equality", "known_differences"):
-        for less in _less(file.get(name)):
-            yield _of({**file, name: less}, found)
-    for order in ("total", "unordered") if not isinstance(file["order"], str) else ():
-        yield _of({**file, "order": order}, found)
-
-
-def _of(file: dict[str, Any], found: Break) -> tuple[Case, tuple[Plan, ...]]:
-    return found.case._replace(declaration=Declaration(file)), found.plans
-
-
-def _less(whole: Any) -> Iterator[Any]:
-    """Less of a list or mapping: a member in its place, all but one of its members, or less of one of them.
-
-    What is no comparison file any more is refused by the loader.
-    """
-    if isinstance(whole, list):
-        for place, member in enumerate(whole):
-            yield whole[:place] + whole[place + 1 :]
-            yield from ([*whole[:place], less, *whole[place + 1 :]] for less in _less(member))
-    elif isinstance(whole, dict):
-        for name, member in whole.items():
-            yield member
-            yield {other: whole[other] for other in whole if other != name}
-            yield from ({**whole, name: less} for less in _less(member))
+    orders = ("total", "unordered") if not isinstance(file["order"], str) else ()
+    less = [
+        {name: file[name] for name in file if name != left_out}
+        for left_out in sorted(_OPTIONAL & file.keys())
+    ]
+    for simpler in (*less, *({**file, "order": order} for order in orders)):
+        again = _again(found, found.case._replace(declaration=Declaration(simpler)))
+        if again is not None:
+            return _with_less_declared(again)
+    return found
 
 
 def _with_fewer_rows(found: Break) -> Break:
@@ -244,49 +215,10 @@ def _with_fewer_rows(found: Break) -> Break:
                 rows = [*found.case.trace]
                 for side in sides:
                     rows[side] = rows[side][:start] + rows[side][start + size :]
-                again = _again(found, found.case._replace(trace=Trace(*rows)), found.plans)
+                again = _again(found, found.case._replace(trace=Trace(*rows)))
                 found, start = (again, start) if again else (found, start + size)
         size = size // 2 if size > 4 or found is before else size
-    return _with_fewer_pairs(found)
-
-
-def _with_fewer_pairs(found: Break) -> Break:
-    """Take away one row of each side at a time: the partners that neither can lose alone."""
-    place = 0
-    while place < len(found.case.trace.reference):
-        left, right = found.case.trace
-        event = left[place].event
-        partner = next((at for at, row in enumerate(right) if row.event == event), None)
-        again = None
-        if partner is not None:
-            fewer = Trace(left[:place] + left[place + 1 :], right[:partner] + right[partner + 1 :])
-            again = _again(found, found.case._replace(trace=fewer), found.plans)
-        found, place = (again, place) if again else (found, place + 1)
     return found
-
-
-def _events(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
-    """The case with one style, and with one value of a field that may not matter."""
-    sides = found.case.trace
-    for name in ("style", "noise", "m", "ts", "k", "id"):
-        alike = Trace(*(tuple(_without(row, name) for row in side) for side in sides))
-        if alike != sides:
-            yield found.case._replace(trace=alike), found.plans
-
-
-def _without(row: Row, name: str) -> Row:
-    if name == "style":
-        return row._replace(style=0)
-    return row._replace(event={**row.event, name: 0}) if name in row.event else row
-
-
-def _plans(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
-    """The case under simpler plans."""
-    for place, plan in enumerate(found.plans):
-        for name, value in vars(PLAIN).items():
-            if getattr(plan, name) != value:
-                simpler = replace(plan, **{name: value})
-                yield found.case, (*found.plans[:place], simpler, *found.plans[place + 1 :])
 
 
 # -- telling -------------------------------------------------------------------------------------------------

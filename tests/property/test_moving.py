@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.moves import KINDS, ORDERS, Written, streams
-from tests.support.searching import EXAMPLES, PROFILE, examples
-from tests.support.streams import HEAD, record
+from tests.support.searching import examples
+from tests.support.streams import record
 from tests.support.worlds import World, worlds
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.halves import Divergence
@@ -31,7 +28,6 @@ from twinstream.spec.compile.addresses import Addresses
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal_by_key
-from twinstream.spec.load import loads
 
 IDENTITIES = st.sampled_from([None, ["k"], ["k", "n"], ["k", "n", "type", "j"]])
 MOVES = st.lists(st.tuples(st.integers(0, 25), st.integers(1, 5)), max_size=4)
@@ -61,22 +57,18 @@ class Moved:
         self.rest: list[Divergence] = []
         self.moment = 0
 
-    def feed(self, side: Side, record: bytes, partition: int, offset: int) -> None:
+    def feed(self, side: Side, record: bytes, offset: int) -> None:
         (number,) = Addresses(self.codec, len(self.owners)).of([record], side)
         forms, refused = self.codec.forms([record], side)
         assert not refused
         comparison = self.owners[number].comparison
         self.moment += 1
         comparison.certainty.moment += 1
-        comparison.feed(side, Run(forms, partition, [offset], [self.moment * 10], 0.0))
+        comparison.feed(side, Run(forms, 0, [offset], [self.moment * 10], 0.0))
 
     def end(self, side: Side) -> None:
         for owner in self.owners:
             owner.comparison.end(side)
-
-    def vouch(self) -> None:
-        for owner in self.owners:
-            owner.comparison.proven.vouch(owner.comparison.certainty.moment)
 
     def review(self) -> None:
         for owner in self.owners:
@@ -145,7 +137,7 @@ def _saved(comparison: Comparison) -> dict[str, Any]:
 
 def run(spec: Spec, world: World, moves: list[tuple[int, int]], reviews: bool) -> dict[str, Any]:
     """The answer about a world, moved at some steps."""
-    moved, offsets = Moved(spec), Counter[tuple[Side, int]]()
+    moved, offsets = Moved(spec), [0, 0]
     for number, step in enumerate(world.steps):
         for at, shards in moves:
             if at == number:
@@ -153,8 +145,8 @@ def run(spec: Spec, world: World, moves: list[tuple[int, int]], reviews: bool) -
         if step.event is None:
             moved.end(step.side)
         else:
-            moved.feed(step.side, record(step.event, step.style), 0, offsets[step.side, 0])
-            offsets[step.side, 0] += 1
+            moved.feed(step.side, record(step.event, step.style), offsets[step.side])
+            offsets[step.side] += 1
         if reviews:
             moved.review()
     for side in Side:
@@ -172,43 +164,3 @@ def test_a_comparison_moved_to_shards_and_back_ends_as_if_never_moved(
     spec = world.driver(**({} if identity is None else {"identity": identity})).spec
     assume(all(refusal_by_key(spec, shards) is None for _, shards in moves))
     assert run(spec, world, moves, reviews) == run(spec, world, [], reviews)
-
-
-# -- long streams in several partitions ------------------------------------------------------------------
-
-
-def followed(spec: Spec, written: list[Written], rng: random.Random, moves: dict[int, int]) -> dict[str, Any]:
-    """The answer about streams, moved at some events; looks and reviews are where the chance puts them."""
-    moved, offsets = Moved(spec), Counter[tuple[Side, int]]()
-    for owner in moved.owners:
-        for side in Side:
-            owner.comparison.expect_partitions(side, range(3 - side))
-    for number, (side, partition, event) in enumerate(written):
-        what = rng.random()
-        if number in moves:
-            moved.move(moves[number])
-        moved.feed(side, event, partition, offsets[side, partition])
-        offsets[side, partition] += 1
-        if what < 0.1:
-            moved.review()
-        if what < 0.05:
-            moved.vouch()
-    for side in Side:
-        moved.end(side)
-    moved.review()
-    return moved.answer()
-
-
-SEEDS = EXAMPLES[PROFILE] // 8
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_long_streams_moved_at_any_event_end_as_if_never_moved(order: str) -> None:
-    spec = loads(f"{HEAD}order: {ORDERS[order]}\n{KINDS}\n")
-    first = random.SystemRandom().randrange(1 << 30)
-    for seed in range(first, first + SEEDS):
-        rng = random.Random(seed)
-        written = streams(rng)
-        moves = {rng.randrange(len(written)): rng.randrange(1, 6) for _ in range(rng.randrange(1, 4))}
-        stayed, moved = (followed(spec, written, random.Random(seed), to) for to in ({}, moves))
-        assert moved == stayed, f"seed {seed}, moves {moves}"

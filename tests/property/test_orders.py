@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.oracle import PlainMatcher, equivalent
 from tests.support.orders import NO_KINDS, Event, as_callable
+from tests.support.searching import examples
 from tests.support.streams import LEFT, RIGHT, Driver
 from tests.support.worlds import World, world, worlds
 from twinstream.core.events import Side
@@ -177,27 +178,15 @@ KNOWN = {
     "expires": "2100-01-01",
     "ceiling": {"count": 1},
 }
-VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"limits": {"unmatched_events": 3}},
-    {"identity": ["type"], "equality": {"tolerance": {"v": {"abs": 1}}}},
-    {"known_differences": [KNOWN]},
+HALTS: list[dict[str, Any]] = [
+    {"on_divergence": "halt", **more}
+    for more in (
+        {},
+        {"limits": {"unmatched_events": 3}},
+        {"identity": ["type"], "equality": {"tolerance": {"v": {"abs": 1}}}},
+        {"known_differences": [KNOWN]},
+    )
 ]
-
-
-@example(world('"unordered"', "L:. R:a/v=1 R:a/v=2", kinds=NO_KINDS), [False], [True], False, {})
-@given(worlds(), cuts, cuts, st.booleans(), st.sampled_from(VARIANTS))
-def test_where_a_comparison_halts_does_not_depend_on_the_runs(
-    world: World, some: list[bool], others: list[bool], review: bool, more: dict[str, Any]
-) -> None:
-    outcomes = []
-    for way in (some, others):
-        driver = world.driver(on_divergence="halt", **more)
-        driver.take(world.batches(way), review=review)
-        review = not review
-        driver.comparison.review()
-        outcomes.append(outcome(driver) | {"halted": driver.comparison.halted})
-    assert outcomes[0] == outcomes[1]
 
 
 COPY_BESIDE_A_BARRIER = world(
@@ -206,15 +195,20 @@ COPY_BESIDE_A_BARRIER = world(
 """The epoch of the surplus copy ends in the batch in which the copy and its event come."""
 
 
-@example(COPY_BESIDE_A_BARRIER, [True], [False])
-@given(worlds(), cuts, cuts)
-def test_the_size_of_batches_changes_nothing(world: World, some: list[bool], others: list[bool]) -> None:
+@examples(200)
+@example(world('"unordered"', "L:. R:a/v=1 R:a/v=2", kinds=NO_KINDS), [False], [True], False, HALTS[0])
+@example(COPY_BESIDE_A_BARRIER, [True], [False], False, {})
+@given(worlds(), cuts, cuts, st.booleans(), st.just({}) | st.sampled_from(HALTS))
+def test_the_size_of_batches_changes_nothing_also_where_a_comparison_halts(
+    world: World, some: list[bool], others: list[bool], review: bool, more: dict[str, Any]
+) -> None:
     outcomes = []
     for way in (some, others):
-        driver = world.driver()
-        driver.take(world.batches(way))
+        driver = world.driver(**more)
+        driver.take(world.batches(way), review=bool(more) and review)
+        review = not review
         driver.comparison.review()
-        outcomes.append(outcome(driver))
+        outcomes.append(outcome(driver) | {"halted": driver.comparison.halted})
     assert outcomes[0] == outcomes[1]
 
 

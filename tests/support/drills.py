@@ -94,14 +94,13 @@ class Drill:
         redis: str,
         *,
         calm_brokers: str = "",
-        more: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._brokers, self._redis = brokers, redis
         self._calm_brokers = calm_brokers or brokers
         self.name = f"drill-{uuid.uuid4().hex[:12]}"
         self.spec, self._calm_spec = (
-            spec_file(folder, name, *topics, more) for name in (self.name, f"{self.name}-calm")
+            spec_file(folder, name, *topics) for name in (self.name, f"{self.name}-calm")
         )
         self.watch = Watch()
         self.write = Writer(self._calm_brokers, *topics)
@@ -172,15 +171,15 @@ class Drill:
         )
         self.answers("undecided", service)
 
-    def outcome(self, service: ServiceProcess, verdict: str) -> dict[str, Any]:
+    def _outcome(self, service: ServiceProcess) -> dict[str, Any]:
         """What must not depend on disturbances, once everything is read, settled and saved."""
         events = 2 * self.pairs + len(self.planted)
 
         def settled(status: dict[str, Any]) -> bool:
             read = sum(status["events"].values()) >= events and not sum(status["unmatched"].values())
-            return bool(read and status["verdict"] == verdict)
+            return bool(read and status["verdict"] == "DIVERGED")
 
-        what = f"{events} events are settled, and the verdict is {verdict}"
+        what = f"{events} events are settled, and it has diverged"
         since = self.says(settled, what, service)["updated_at"]
         # Offsets are those of the latest survey: it has to be one that saw all of this.
         surveyed = f"{what}, and have been surveyed"
@@ -195,15 +194,13 @@ class Drill:
         calm: RedisServer,
         *,
         service: ServiceProcess | None = None,
-        verdict: str = "DIVERGED",
     ) -> None:
         """The service ends as one that was not disturbed, and no answer on the way there was wrong."""
         # In a comparison of its own; it reads while the other one settles.
         with ServiceProcess(self._calm_spec, self._calm_brokers, calm.url) as undisturbed:
-            shaken = self.outcome(service or self.service, verdict)
-            if verdict == "DIVERGED":
-                self.answers("fail", service)
-            calm_outcome = self.outcome(undisturbed, verdict)
+            shaken = self._outcome(service or self.service)
+            self.answers("fail", service)
+            calm_outcome = self._outcome(undisturbed)
         differ = {key: (shaken[key], calm_outcome[key]) for key in shaken if shaken[key] != calm_outcome[key]}
         assert not differ, f"disturbed and undisturbed: {differ}"
         self.said_nothing_wrong()

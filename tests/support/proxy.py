@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -14,14 +13,6 @@ from deploy.embedded.processes import LOOPBACK, free_port
 from tests.support.listeners import add_listener
 
 _CHUNK = 65_536
-
-Command = Callable[[bytes], bool]
-"""Sees each chunk that a client sends before it is passed on; False: the connection is cut instead."""
-
-
-def everything(_: bytes) -> bool:
-    """Let all pass."""
-    return True
 
 
 class Proxy:
@@ -33,7 +24,6 @@ class Proxy:
 
     def __init__(self, target: int = 0) -> None:
         self.target, self.port = target, free_port()
-        self.before: Command = everything
         self._delay_seconds = 0.0
         self._flows = threading.Event()
         self._flows.set()
@@ -87,23 +77,21 @@ class Proxy:
         server.settimeout(None)
         with self._lock:
             self._open |= {client, server}
-        answers = threading.Thread(target=self._pass, args=(server, client, lambda: everything), daemon=True)
+        answers = threading.Thread(target=self._pass, args=(server, client), daemon=True)
         answers.start()
-        self._pass(client, server, lambda: self.before)
+        self._pass(client, server)
         answers.join()
         with self._lock:
             self._open -= {client, server}
         client.close()
         server.close()
 
-    def _pass(self, source: socket.socket, sink: socket.socket, allows: Callable[[], Command]) -> None:
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while chunk := source.recv(_CHUNK):
                 if self._delay_seconds:
                     self._over.wait(self._delay_seconds)
                 self._flows.wait()
-                if not allows()(chunk):
-                    break
                 sink.sendall(chunk)
         _close(source)
         _close(sink)

@@ -7,6 +7,9 @@ from typing import Any
 
 import orjson
 
+from loadtest.memory import MemorySource
+from twinstream.core.events import Side
+
 TOPICS = ("test.reference", "test.candidate")
 """Where the versions write, by side."""
 VERSIONS = """\
@@ -33,3 +36,25 @@ def control_record(
         **more,
     }
     return orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS)
+
+
+def finish(
+    source: MemorySource,
+    side: Side,
+    batch: int,
+    consumed: int | Mapping[int, int],
+    written: int | None = None,
+    *,
+    since: int | Mapping[int, int] | None = None,
+    topic: str = "in",
+    **more: Any,
+) -> None:
+    """The version of a side says that it has finished a batch, and written all that is there, or so much.
+
+    `consumed` is up to where it has read its input, and `since` from where on in this batch.
+    """
+    ends = source.ends()[side] if written is None else {0: written}
+    if since is not None:
+        more["consumed_from"] = {topic: {0: since} if isinstance(since, int) else since}
+    read = {0: consumed} if isinstance(consumed, int) else consumed
+    source.say(control_record("12"[side], batch, {topic: read}, {TOPICS[side]: ends}, **more))

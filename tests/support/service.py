@@ -221,18 +221,6 @@ class Writer:
         """One event on the candidate only."""
         self._write(self._topics[1], key, number)
 
-    def marker(self, number: int, *, partitions: int) -> None:
-        """An event of key `day` on both sides, with a copy in each partition."""
-        record = orjson.dumps({"k": "day", "n": number})
-        for topic in self._topics:
-            for partition in range(partitions):
-                self._producer.produce(topic, record, b"day", partition)
-        self.flush()
-
-    def raw_candidate(self, record: bytes | None) -> None:
-        """One record on the candidate only."""
-        self._producer.produce(self._topics[1], record, b"0")
-
     def flush(self) -> None:
         """Return when Kafka has everything."""
         assert self._producer.flush(60) == 0, "Kafka took everything"

@@ -61,13 +61,7 @@ class Version:
         self._written[partition] += 1
         self._producer.produce(self._topic, orjson.dumps(value), partition=partition, headers=list(headers))
 
-    def row(self, key: int, value: int | None, partition: int) -> None:
-        """A row of a table, which replaces that of its key; without a value it deletes it."""
-        self._written[partition] += 1
-        record = None if value is None else orjson.dumps({"k": key, "v": value})
-        self._producer.produce(self._topic, record, str(key), partition=partition)
-
-    def say(self, watermark: int | None = None) -> None:
+    def say(self) -> None:
         """The batch is finished, and the next one begins."""
         self.flush()
         record = ControlRecord(
@@ -77,7 +71,6 @@ class Version:
             batch=self.batch,
             attempt="e",
             consumed={INPUT: {0: self.consumed}},
-            watermark=watermark,
             written={self._topic: self._written},
             rows=0,
         )

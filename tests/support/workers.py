@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 from pydantic import TypeAdapter
@@ -16,6 +17,7 @@ from loadtest.memory import (
     MemoryStorage,
     MemoryStore,
 )
+from tests.support.saying import finish
 from twinstream.api.state.board import Board
 from twinstream.bootstrap import expectation
 from twinstream.core.events import Side
@@ -118,6 +120,10 @@ class Bench:
         """Write the same events to both sides."""
         for side in Side:
             self.write(side, *events, at_ms=at_ms)
+
+    def finish(self, side: Side, batch: int, consumed: int | Mapping[int, int], **more: Any) -> None:
+        """The version of a side says that it has finished a batch."""
+        finish(self.source, side, batch, consumed, **more)
 
     def run(self, worker: Worker | None = None, *, steps: int = 3) -> ComparisonStatus:
         """Let a worker read on and beat, else the one at work; return its last status."""

@@ -233,11 +233,6 @@ def test_rows_keep_their_order_while_one_is_pointed_at_or_has_the_focus(
     expect(names(overview)).to_have_text(["b-pending", "c-diverged", NAME])
 
 
-def test_a_comparison_that_turns_bad_comes_first(service: Served, overview: Page) -> None:
-    service.publish(diverged("b-pending", at=later(1)))
-    expect(names(overview)).to_have_text(["b-pending", "c-diverged", NAME])
-
-
 def test_a_service_without_comparisons_says_so_until_the_first_comes(browser: Browser) -> None:
     with served(Board()) as service, watched(browser) as watch:
         watch.page.goto(service.url)

@@ -194,6 +194,37 @@ def test_undecodable_records_are_counted_and_beyond_the_budget_make_the_verdict_
     ]
 
 
+NO_EVENTS = (
+    b'{"k": 1',
+    None,
+    b'{"k": 1, "n": NaN}',
+    b'{"k": 1, "k": 2, "n": 3}',
+    b"[" * 5_000 + b"]" * 5_000,
+    b'{"k": 1, "n": "\xff\xfe"}',
+    b"",
+    b'{"n": 1}',
+    b"\x00\x01\x02",
+    b'{"k": 1, "n": "\\ud800"}',
+)
+
+
+def test_thousands_of_records_that_are_no_events_are_counted_and_all_others_are_compared() -> None:
+    bench = Bench(spec=SPEC + "undecodable: {budget: 250}\n")
+    bench.write_both(*EVENTS)
+    for number in range(10_000):
+        bench.source.append(Side.RIGHT, 0, NO_EVENTS[number % len(NO_EVENTS)])
+    bench.write(Side.LEFT, ("b", -1))
+    bench.write_both(*(("b", number) for number in range(60)))
+    status = bench.run(steps=20)
+    assert (status.verdict, status.matched) == ("INCONCLUSIVE", 120)
+    assert status.accounts.candidate.undecodable == 10_000
+    (hole,) = status.holes
+    assert hole.reason.startswith("more records than undecodable.budget (250) are no events")
+    assert (hole.position.topic, hole.position.offset) == ("test.candidate", 60 + 250)
+    assert [report.tainted for report in bench.reports().values()] == [True], "it is behind a hole"
+    assert (len(status.undecodable), len(status.model_dump_json()) < 100_000) == (20, True)
+
+
 def test_a_difference_counts_that_stands_before_the_undecodable_record_of_its_batch(bench: Bench) -> None:
     bench.write(Side.LEFT, ("a", 1), ("a", 2))
     bench.run()

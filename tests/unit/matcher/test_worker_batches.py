@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.support.retries import rows
-from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.saying import VERSIONS
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 
@@ -31,15 +31,6 @@ class Saying(Bench):
         for row in rows(text):
             self.source.append(side, 0, orjson.dumps(row.value), 0, row.headers)
 
-    def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
-        """A version says that it has finished a batch, and written so much; else all that was written."""
-        topic = TOPICS[side]
-        end = self.source.ends()[side][0] if written is None else written
-        said = control_record(
-            "12"[side], batch, {"in": {"0": 10 * batch}}, {topic: {"0": end}}, query_id=query
-        )
-        self.source.say(said)
-
 
 @pytest.fixture(params=CLOCKS)
 def bench(request: pytest.FixtureRequest) -> Saying:
@@ -54,9 +45,9 @@ def test_a_difference_in_the_last_batch_counts_when_its_version_says_that_it_is_
     status = bench.settled()
     assert status.verdict == "INCONCLUSIVE"
     assert "it counts once the batches open at that time are finished" in status.reason
-    bench.finish(LEFT, 1)
+    bench.finish(LEFT, 1, 10)
     assert bench.settled().verdict == "INCONCLUSIVE"
-    bench.finish(RIGHT, 1)
+    bench.finish(RIGHT, 1, 10)
     assert bench.settled().verdict == "DIVERGED"
 
 
@@ -64,7 +55,7 @@ def test_a_retry_in_the_last_batch_that_differs_is_a_hole_when_the_batch_is_fini
     bench.put_out(LEFT, "1/e/0.0:ab")
     bench.put_out(RIGHT, "1/x/0.0:a 1/y/0.0:b")
     assert bench.settled().hole_count == 0
-    bench.finish(RIGHT, 1)
+    bench.finish(RIGHT, 1, 10)
     status = bench.settled()
     assert (status.verdict, [hole.side for hole in status.holes]) == ("INCONCLUSIVE", ["candidate"])
 
@@ -72,8 +63,8 @@ def test_a_retry_in_the_last_batch_that_differs_is_a_hole_when_the_batch_is_fini
 def test_a_batch_is_not_finished_before_all_that_it_wrote_is_read(bench: Saying) -> None:
     bench.put_out(LEFT, "1/e/0.0:ab")
     bench.put_out(RIGHT, "1/x/0.0:b")
-    bench.finish(LEFT, 1)
-    bench.finish(RIGHT, 1, written=3)
+    bench.finish(LEFT, 1, 10)
+    bench.finish(RIGHT, 1, 10, written=3)
     assert bench.settled().verdict == "INCONCLUSIVE"
     bench.put_out(RIGHT, "1/y/0.0:ab")
     status = bench.settled()
@@ -82,9 +73,9 @@ def test_a_batch_is_not_finished_before_all_that_it_wrote_is_read(bench: Saying)
 
 
 def test_what_a_version_has_said_outlasts_a_restart(bench: Saying) -> None:
-    bench.finish(RIGHT, 7)
+    bench.finish(RIGHT, 7, 10)
     bench.settled()
-    bench.finish(RIGHT, 0, query="anew")
+    bench.finish(RIGHT, 0, 0, query_id="anew")
     status = bench.settled(bench.restarted())
     assert [hole.side for hole in status.holes] == ["candidate"]
     assert "it was created anew" in status.holes[0].reason

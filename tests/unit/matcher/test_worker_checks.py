@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.support.saying import VERSIONS, control_record
+from tests.support.saying import VERSIONS
 from tests.support.workers import Bench, board_of
 from twinstream.api.metrics import StatusCollector
 from twinstream.api.state.entry import View
@@ -28,7 +27,6 @@ evidence: {{matched: 1, seconds: 0}}
 """
 ONCE = "{id: once, once: [n], horizon: 1m}"
 LATE = "{id: late, closed_windows: {end: end}}"
-TOPIC = {"1": "test.reference", "2": "test.candidate"}
 
 
 class Checked(Bench):
@@ -42,10 +40,6 @@ class Checked(Bench):
     def put_both(self, *numbers: int) -> None:
         for side in Side:
             self.put(side, *numbers)
-
-    def say(self, version: str, batch: int, watermark: int, written: int) -> None:
-        topic: Mapping[str, Any] = {TOPIC[version]: {"0": written}}
-        self.source.say(control_record(version, batch, {"in": {"0": batch}}, topic, watermark=watermark))
 
     def found(self, place: int = 0, side: str = "candidate") -> CheckedSide:
         found = getattr(self.settled().checks[place], side)
@@ -133,9 +127,9 @@ def test_a_late_row_is_found_by_the_control_records_whenever_they_are_heard() ->
     assert made.found().reason == (
         "no control record of this version has been heard that names this topic, and has a watermark"
     )
-    for version in TOPIC:
-        made.say(version, 0, 100, 1)
-        made.say(version, 1, 200, 2)
+    for side in Side:
+        made.finish(side, 0, 0, written=1, watermark=100)
+        made.finish(side, 1, 1, written=2, watermark=200)
     made.put_both(3)
     made.put(RIGHT, 1)
     assert (made.found().state, made.found().violations) == ("violated", 1)
@@ -151,8 +145,8 @@ def test_a_control_topic_that_is_away_leaves_the_gate_undecided() -> None:
     assert status.health.reasons == ["topic test.control: there is no such topic"]
     assert made.view(status).gate.answer == "undecided"
     made.source.control_topic = Topic(1, "delete")
-    for version in TOPIC:
-        made.say(version, 0, 0, 1)
+    for side in Side:
+        made.finish(side, 0, 0, watermark=0)
     assert made.view(made.settled()).gate.answer == "pass"
 
 
@@ -160,8 +154,8 @@ def test_a_watermark_that_goes_back_names_its_control_record() -> None:
     made = bench("{id: mark, watermark: never_back}")
     made.put_both(1)
     for batch, watermark in enumerate((100, 60)):
-        made.say("1", batch, 100, 1)
-        made.say("2", batch, watermark, 1)
+        made.finish(LEFT, batch, batch, watermark=100)
+        made.finish(RIGHT, batch, batch, watermark=watermark)
     found = made.found()
     (violation,) = found.first
     assert (found.checked, found.violations) == (2, 1)
@@ -240,7 +234,7 @@ def test_rows_that_are_held_until_the_start_are_judged_where_they_stand() -> Non
     made.put(RIGHT, 0)
     for batch, number in enumerate((1, 2, 3, 4)):
         made.put(RIGHT, number)
-        made.say("2", batch, 100 * number, 2 + batch)
+        made.finish(RIGHT, batch, batch, watermark=100 * number)
     assert made.settled().verdict == "PENDING"
     made.put(LEFT, 0, 1, 2, 3, 4)
     assert (made.found().checked, made.found().violations) == (5, 0)

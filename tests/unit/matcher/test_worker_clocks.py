@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import orjson
 import pytest
 
@@ -38,15 +35,6 @@ class Clocked(Bench):
             headers = [input_header("in", 0, offset)]
             self.source.append(side, 0, orjson.dumps({"n": offset}), 0, headers)
 
-    def say(
-        self, version: str, batch: int, consumed: int, written: Mapping[str, Any] | None = None, **more: Any
-    ) -> None:
-        """A version says that it has finished a batch; by default that it has written nothing."""
-        topic = {"1": "test.reference", "2": "test.candidate"}.get(version, "other")
-        self.source.say(
-            control_record(version, batch, {"in": {"0": consumed}}, {topic: written or {}}, **more)
-        )
-
     def timed(self, side: Side, *seconds: int, name: str = "tick", partition: int = 0) -> None:
         """Events with these times."""
         for second in seconds:
@@ -61,8 +49,8 @@ def bench() -> Clocked:
 
 def test_records_of_other_versions_and_other_topics_say_nothing(bench: Clocked) -> None:
     bench.put_out(LEFT, 0)
-    bench.say("3", 0, consumed=10)
-    bench.say("2", 0, consumed=10, written={"elsewhere": {"0": 1}})
+    for version, topic in (("3", "test.candidate"), ("2", "elsewhere")):
+        bench.source.say(control_record(version, 0, {"in": {0: 10}}, {topic: {0: 0}}))
     status = bench.settled()
     assert not status.divergences.total
     assert status.frontier.candidate.held_back_by == (
@@ -76,15 +64,15 @@ def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_h
     (reason,) = status.health.reasons
     assert reason.startswith("the newest record of test.control, at offset 0, cannot be used: no control")
     assert (status.hole_count, status.health.status) == (0, "degraded")
-    bench.say("1", 0, consumed=1)
+    bench.finish(LEFT, 0, 1)
     assert bench.settled().health.status == "ok"
 
 
 def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(bench: Clocked) -> None:
     worker, largest = bench.started(), 2**63 - 1
-    bench.say("2", largest, consumed=largest, written={"0": largest}, watermark=largest)
+    bench.finish(RIGHT, largest, largest, written=largest, watermark=largest)
     assert bench.settled(worker).health.status == "ok"
-    bench.say("2", largest + 1, consumed=1)
+    bench.finish(RIGHT, largest + 1, 1)
     (reason,) = bench.settled(worker).health.reasons
     assert "offset 1, cannot be used: no control record: `batch`" in reason
     assert bench.run(bench.restarted()).hole_count == 0, "what was said before is saved, and read again"
@@ -146,17 +134,17 @@ def test_a_control_topic_that_becomes_unreliable_degrades_health_until_it_is_put
 
 
 def test_a_query_created_anew_is_a_hole(bench: Clocked) -> None:
-    bench.say("2", 7, consumed=70)
-    bench.say("2", 0, consumed=3, query_id="anew")
+    bench.finish(RIGHT, 7, 70)
+    bench.finish(RIGHT, 0, 3, query_id="anew")
     status = bench.settled()
     assert [hole.side for hole in status.holes] == ["candidate"]
     assert status.verdict == "INCONCLUSIVE"
 
 
 def test_the_frontier_of_the_input_is_shown_with_what_it_waits_for(bench: Clocked) -> None:
-    bench.say("1", 0, consumed=7, watermark=60_000)
-    bench.say("1", 1, consumed=9, watermark=90_000)
-    bench.say("2", 4, consumed=5, written={"0": 3})
+    bench.finish(LEFT, 0, 7, watermark=60_000)
+    bench.finish(LEFT, 1, 9, watermark=90_000)
+    bench.finish(RIGHT, 4, 5, written=3)
     bench.put_out(RIGHT, 0)
     frontier = bench.settled().frontier
     assert frontier.reference == Frontier(at="in 0: 9, watermark 1970-01-01T00:01:00.000Z")
@@ -168,19 +156,19 @@ def test_the_frontier_of_the_input_is_shown_with_what_it_waits_for(bench: Clocke
 def test_a_restart_goes_on_hearing_where_it_was(bench: Clocked) -> None:
     bench.put_out(LEFT, 0, 1)
     bench.put_out(RIGHT, 0)
-    bench.say("2", 0, consumed=1, written={"0": 1})
+    bench.finish(RIGHT, 0, 1, written=1)
     bench.settled()
     bench.source._control[0] = b"gone"
     bench.restarted()
     assert bench.settled().verdict == "EQUIVALENT"
-    bench.say("2", 1, consumed=2, written={"0": 1})
+    bench.finish(RIGHT, 1, 2, written=1)
     assert bench.settled().verdict == "DIVERGED"
 
 
 def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(bench: Clocked) -> None:
     bench.put_out(LEFT, 0)
-    for version in "12":
-        bench.say(version, 0, consumed=1)
+    for side in Side:
+        bench.finish(side, 0, 1)
     bench.settled()
     (before,) = bench.reports().values()
     bench.put_out(RIGHT, 0)
@@ -195,18 +183,17 @@ def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(be
     assert list(bench.reports().values()) == [after]
 
 
-def say_late(bench: Clocked, rows: Mapping[str, int]) -> None:
+def say_late(bench: Clocked, *rows: int) -> None:
     """Each version finishes two batches of 10 records of the input; in the first it dropped so many rows."""
-    for version, dropped in rows.items():
+    for side, dropped in zip(Side, rows, strict=True):
         for batch, consumed, before in ((4, 10, 0), (5, 20, dropped)):
             late = {"rows": before, "since": 4, "before": batch}
-            consumed_from = {"in": {"0": consumed - 10}} if batch > 4 else {"in": {"0": 5}}
-            bench.say(version, batch, consumed, consumed_from=consumed_from, late=late)
+            bench.finish(side, batch, consumed, since=10 if batch > 4 else 5, late=late)
 
 
 def test_a_difference_tells_what_the_versions_dropped_as_late_where_that_differs(bench: Clocked) -> None:
     bench.put_out(LEFT, 5)
-    say_late(bench, {"1": 0, "2": 3})
+    say_late(bench, 0, 3)
     bench.settled()
     (report,) = bench.reports().values()
     assert (report.kind, report.provisional) == ("missing", False)
@@ -219,7 +206,7 @@ def test_a_difference_tells_what_the_versions_dropped_as_late_where_that_differs
 
 def test_a_difference_says_nothing_of_late_rows_where_both_versions_dropped_as_many(bench: Clocked) -> None:
     bench.put_out(LEFT, 5)
-    say_late(bench, {"1": 3, "2": 3})
+    say_late(bench, 3, 3)
     bench.settled()
     (report,) = bench.reports().values()
     assert "late" not in report.text
@@ -228,12 +215,12 @@ def test_a_difference_says_nothing_of_late_rows_where_both_versions_dropped_as_m
 def test_late_rows_change_no_verdict(bench: Clocked) -> None:
     for side in Side:
         bench.put_out(side, 5)
-    say_late(bench, {"1": 0, "2": 3})
+    say_late(bench, 0, 3)
     assert bench.settled().verdict == "EQUIVALENT"
 
 
 def test_a_restart_forgets_no_late_rows(bench: Clocked) -> None:
-    say_late(bench, {"1": 0, "2": 3})
+    say_late(bench, 0, 3)
     bench.settled()
     bench.source._control = [b"gone"] * len(bench.source._control)
     bench.restarted()

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.saying import VERSIONS
 from tests.support.workers import Bench, board_of
 from twinstream.api.metrics import StatusCollector
 from twinstream.core.events import Side
@@ -40,14 +40,10 @@ class Pipelines(Bench):
         record = deletion(key.encode()) if value is None else orjson.dumps({"k": key, "v": value})
         self.source.append(side, 0, record, at_ms)
 
-    def finish(self, side: Side, consumed: int, written: int | None = None) -> None:
-        """A version says that it has finished a batch; its output ends at `written`, else here."""
+    def done(self, side: Side, consumed: int, **more: Any) -> None:
+        """A version says that it has finished its next batch."""
         self.batch += 1
-        end = self.source.ends()[side][0] if written is None else written
-        written_by_topic = {TOPICS[side]: {"0": end}}
-        self.source.say(
-            control_record("12"[side], self.batch, {"in": {"0": consumed}}, written_by_topic, mode="update")
-        )
+        self.finish(side, self.batch, consumed, mode="update", **more)
 
 
 @pytest.fixture
@@ -58,10 +54,10 @@ def bench() -> Pipelines:
 def test_two_versions_that_trigger_at_different_times_are_equivalent(bench: Pipelines) -> None:
     for value in (1, 2, 3):
         bench.row(LEFT, "a", value)
-        bench.finish(LEFT, value)
+        bench.done(LEFT, value)
     bench.row(RIGHT, "a", 3)
     assert bench.settled().verdict == "PENDING"
-    bench.finish(RIGHT, 3)
+    bench.done(RIGHT, 3)
     status = bench.settled()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 1), status.reason
     assert (status.accounts.reference.superseded, status.accounts.reference.unmatched) == (2, 0)
@@ -71,7 +67,7 @@ def test_last_rows_that_differ_are_one_changed_that_names_the_rows_before(bench:
     for side, values in ((LEFT, (1, 2)), (RIGHT, (3,))):
         for value in values:
             bench.row(side, "a", value)
-        bench.finish(side, 10)
+        bench.done(side, 10)
     status = bench.settled()
     assert status.verdict == "DIVERGED"
     (report,) = bench.reports().values()
@@ -85,20 +81,20 @@ def test_last_rows_that_differ_are_one_changed_that_names_the_rows_before(bench:
 def test_a_restart_forgets_neither_pending_rows_nor_what_was_settled(bench: Pipelines) -> None:
     bench.row(LEFT, "a", 1)
     bench.row(LEFT, "a", 2)
-    bench.finish(LEFT, 10)
+    bench.done(LEFT, 10)
     bench.settled()
     worker = bench.restarted()
     bench.row(RIGHT, "a", 2)
-    bench.finish(RIGHT, 10)
+    bench.done(RIGHT, 10)
     assert bench.settled(worker).verdict == "EQUIVALENT"
     worker = bench.restarted()
     bench.row(RIGHT, "a", 2)  # The last batch once more.
-    bench.finish(RIGHT, 10)
+    bench.done(RIGHT, 10)
     status = bench.settled(worker)
     assert (status.verdict, status.accounts.candidate.superseded) == ("EQUIVALENT", 1), status.reason
     bench.row(LEFT, "a", None)
     for side in Side:
-        bench.finish(side, 20)
+        bench.done(side, 20)
     status = bench.settled(worker)
     assert (status.verdict, [one.kind for one in bench.reports().values()]) == ("DIVERGED", ["missing"])
     assert "the deletion of" in next(iter(bench.reports().values())).text
@@ -112,7 +108,7 @@ def test_a_key_that_is_never_settled_holds_back_what_is_verified_and_the_status_
     for consumed in range(10, 100, 10):
         for side, ahead in ((LEFT, 0), (RIGHT, 5)):
             bench.row(side, "hot", consumed + ahead, at_ms=1_000 * consumed)
-            bench.finish(side, consumed + ahead)
+            bench.done(side, consumed + ahead)
             bench.run()
     status = bench.settled()
     assert (status.verdict, status.matched) == ("PENDING", 1)
@@ -135,12 +131,7 @@ class Windowed(Pipelines):
     def reach(self, side: Side, watermark: int) -> None:
         """A version says that its watermark has come so far, in two batches: the second one proves it."""
         for _ in range(2):
-            self.batch += 1
-            written = {TOPICS[side]: {"0": self.source.ends()[side][0]}}
-            said = control_record(
-                "12"[side], self.batch, {"in": {"0": watermark}}, written, watermark=watermark, mode="update"
-            )
-            self.source.say(said)
+            self.done(side, watermark, watermark=watermark)
 
 
 def test_windows_are_compared_when_both_watermarks_have_passed_them() -> None:
@@ -210,7 +201,7 @@ def test_whole_tables_are_compared_when_both_versions_have_consumed_the_same_inp
             headers = [("twinstream-batch", b"%d" % batch)]
             bench.source.append(side, 0, orjson.dumps({"k": key, "v": value}), 0, headers)
         bench.batch = batch - 1
-        bench.finish(side, consumed)
+        bench.done(side, consumed)
 
     table(LEFT, 0, 10, {"a": 1, "b": 1})
     table(LEFT, 1, 20, {"a": 2})
@@ -236,18 +227,18 @@ def test_another_right_value_says_what_the_table_holds_already() -> None:
     bench = Pipelines(spec=SPEC + any_of)
     for side, value in ((LEFT, 2), (RIGHT, 4)):
         bench.row(side, "a", value)
-        bench.finish(side, 10)
+        bench.done(side, 10)
     status = bench.settled()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 1), status.reason
     worker = bench.restarted()
     bench.row(RIGHT, "a", 6)
     for side in Side:
-        bench.finish(side, 20)
+        bench.done(side, 20)
     status = bench.settled(worker)
     assert (status.verdict, status.matched, status.accounts.candidate.superseded) == ("EQUIVALENT", 1, 1)
     bench.row(RIGHT, "a", 7)
     for side in Side:
-        bench.finish(side, 30)
+        bench.done(side, 30)
     assert bench.settled(worker).verdict == "DIVERGED"
 
 
@@ -264,7 +255,7 @@ def test_a_row_that_takes_back_what_was_shown_fails_the_gate_and_changes_no_verd
     bench.row(RIGHT, "a", 2)
     bench.row(LEFT, "a", 2)
     for side in Side:
-        bench.finish(side, 10)
+        bench.done(side, 10)
     status = bench.settled(worker)
     assert (status.verdict, status.matched) == ("EQUIVALENT", 1)
     board = board_of(loads(bench.spec), bench.clock)

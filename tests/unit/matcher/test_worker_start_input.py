@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.saying import VERSIONS, control_record
 from tests.support.streams import waiting_events
 from tests.support.workers import Bench
 from twinstream.core.events import Side
@@ -44,20 +44,10 @@ class Pipelines(Bench):
             self.source.append(side, at, orjson.dumps({"n": [partition, offset]}), 0, headers)
 
     def say(
-        self,
-        side: Side,
-        consumed: Mapping[int, int],
-        since: Mapping[int, int] | None = None,
-        topic: str = "in",
-        **more: Any,
+        self, side: Side, consumed: Mapping[int, int], since: Mapping[int, int] | None = None, **more: Any
     ) -> None:
-        """A version says that it has finished its next batch, and written all that is there."""
-        said = {
-            "consumed_from": {topic: since or {}},
-            "written": {TOPICS[side]: self.source.ends()[side]},
-            **more,
-        }
-        self.source.say(control_record("12"[side], self.batches[side], {topic: consumed}, **said))
+        """A version says that it has finished its next batch."""
+        self.finish(side, self.batches[side], consumed, since=since or {}, **more)
         self.batches[side] += 1
 
     def work(self, side: Side, start: int, stop: int, *, drop: int | None = None, topic: str = "in") -> None:
@@ -109,7 +99,7 @@ def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consu
     bench.work(LEFT, 0, 100)
     assert "no safe start yet: the candidate has not said on the control topic" in bench.refused().reason
     bench.put_out(RIGHT, 50)
-    bench.say(RIGHT, {0: 51}, written={"elsewhere": {0: 1}})
+    bench.source.say(control_record("2", 0, {"in": {0: 51}}, {"elsewhere": {0: 1}}))
     assert "the candidate has not said" in bench.refused().reason
 
 

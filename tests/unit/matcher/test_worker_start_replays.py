@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.support.retries import attempt
-from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.saying import VERSIONS
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.spec.decode.headers import attempt_headers, input_header
@@ -41,13 +41,6 @@ class Retrying(Bench):
             headers = [input_header("in", 0, value["n"]), *attempt_headers(attempt(marks))]
             self.source.append(side, 0, orjson.dumps(value), 0, headers)
 
-    def finish(self, side: Side, batch: int, since: int, consumed: int) -> None:
-        """A version has finished a batch."""
-        topic = TOPICS[side]
-        written = {topic: self.source.ends()[side]}
-        more = {"consumed_from": {"in": {0: since}}}
-        self.source.say(control_record("12"[side], batch, {"in": {0: consumed}}, written, **more))
-
 
 @pytest.fixture(params=STARTS)
 def bench(request: pytest.FixtureRequest) -> Retrying:
@@ -58,17 +51,17 @@ def _rest(bench: Retrying) -> ComparisonStatus:
     """What follows behind the start is the same on both sides, and all is read."""
     for side in Side:
         bench.put_out(side, "2/e/0.0", 10, 11, "12")
-        bench.finish(side, 2, 10, 20)
+        bench.finish(side, 2, 20, since=10)
     return bench.settled(bench.started())
 
 
 @pytest.mark.parametrize("bench", ["input", "event_time"], indirect=True)
 def test_a_retry_that_differs_only_by_what_lies_before_the_start_is_a_hole(bench: Retrying) -> None:
     bench.put_out(LEFT, "1/e/0.0", 6)
-    bench.finish(LEFT, 1, 5, 10)
+    bench.finish(LEFT, 1, 10, since=5)
     bench.put_out(RIGHT, "1/killed/0.0", 6, 7)
     bench.put_out(RIGHT, "1/e/0.0", 2, 6)
-    bench.finish(RIGHT, 1, 0, 10)
+    bench.finish(RIGHT, 1, 10, since=0)
     status = _rest(bench)
     assert (status.verdict, status.hole_count) == ("INCONCLUSIVE", 1), status.reason
     assert "wrote batch 1 several times with different rows" in status.holes[0].reason
@@ -77,12 +70,12 @@ def test_a_retry_that_differs_only_by_what_lies_before_the_start_is_a_hole(bench
 @pytest.mark.parametrize("bench", ["input", "event_time"], indirect=True)
 def test_a_retry_that_differs_in_a_batch_that_lies_before_the_start_is_none(bench: Retrying) -> None:
     bench.put_out(LEFT, "0/e/0.0", 6)
-    bench.finish(LEFT, 1, 5, 10)
+    bench.finish(LEFT, 1, 10, since=5)
     bench.put_out(RIGHT, "0/killed/0.0", 1)
     bench.put_out(RIGHT, "0/e/0.0", 2)
-    bench.finish(RIGHT, 0, 0, 3)
+    bench.finish(RIGHT, 0, 3, since=0)
     bench.put_out(RIGHT, "1/e/0.0", 4, 6)
-    bench.finish(RIGHT, 1, 3, 10)
+    bench.finish(RIGHT, 1, 10, since=3)
     status = _rest(bench)
     assert (status.verdict, status.matched) == ("EQUIVALENT", 4), status.reason
 
@@ -93,6 +86,6 @@ def test_what_lies_before_the_barrier_and_is_written_again_behind_it_is_a_replay
         bench.put_out(side, "1/e/0.0", 1, "5", 6)
     bench.put_out(RIGHT, "1/killed/0.0", 1)
     for side in Side:
-        bench.finish(side, 1, 0, 10)
+        bench.finish(side, 1, 10, since=0)
     status = _rest(bench)
     assert (status.verdict, status.accounts.candidate.replayed) == ("EQUIVALENT", 1), status.reason

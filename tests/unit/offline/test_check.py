@@ -177,28 +177,3 @@ def test_long_input_is_reviewed_on_the_way() -> None:
         run.feed(line)
     assert len(run.comparison.scopes) == 0
     assert run.finish(open_ended=True)["divergences"]["by_kind"]["missing"] == 1
-
-
-COPIES = (
-    "limits: {recent_matches: 0, duplicate_horizon: 3}\nknown_differences: "
-    "[{id: D, when: {divergences: [duplicate]}, owner: us, expires: 2999-01-01, ceiling: {count: 9}}]\n"
-)
-
-
-def test_a_copy_that_a_rule_names_is_explained_within_the_horizon_and_beyond_it_undecided() -> None:
-    near = answer("unordered", "L:a1 R:a1 L:b1 R:b1 R:a1", COPIES)
-    assert (near["verdict"], near["explained_by_rule"]) == ("EQUIVALENT", {"D": 1})
-    assert "2 pairs match; known differences explain the one difference." in near["reason"]
-    far = answer("unordered", "L:a1 R:a1 L:b1 R:b1 L:b2 R:b2 L:b3 R:b3 R:a1", COPIES)
-    assert (far["verdict"], far["explained_by_rule"]) == ("INCONCLUSIVE", {"D": 0})
-    assert [hole["position"]["offset"] for hole in far["holes"]] == [4]
-    assert "limits.duplicate_horizon" in far["reason"]
-    new = answer("unordered", "L:a1 R:a1 R:b1", COPIES)
-    assert (new["verdict"], new["divergences"]["by_kind"]["extra"]) == ("DIVERGED", 1)
-
-
-def test_where_nothing_is_remembered_a_copy_is_called_extra_wherever_it_stands() -> None:
-    for limit, kind in ((0, "extra"), (1, "duplicate")):
-        found = answer("total", "L:v0 L:v2 R:v2 R:v2", f"limits: {{recent_matches: {limit}}}\n")
-        kinds = found["divergences"]["by_kind"]
-        assert [name for name in ("extra", "duplicate") if kinds[name]] == [kind]

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from loadtest.memory import MemorySource
-from tests.support.saying import TOPICS, VERSIONS, control_record
+from tests.support.saying import VERSIONS, finish
 from tests.support.spark_tasks import MemoryLookout, Tasks
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SourceError
@@ -44,23 +44,17 @@ def write(source: MemorySource, side: Side, partition: int, *offsets: int) -> No
         source.append(side, 0, record, 0, [input_header("in", partition, offset)])
 
 
-def say(source: MemorySource, side: Side, batch: int, **consumed: int) -> None:
-    told = {int(partition[1:]): offset for partition, offset in consumed.items()}
-    written = {TOPICS[side]: source.ends()[side]}
-    source.say(control_record("12"[side], batch, {"in": told}, written, consumed_from={"in": {}}))
-
-
 def begun(source: MemorySource) -> Tasks:
     """A job that has begun, while a version has come to an input of which the other has said nothing."""
     for side in Side:
         write(source, side, 0, 0, 1)
-        say(source, side, 0, p0=2)
+        finish(source, side, 0, 2, since={})
     found = start_found(loads(INPUT), MemoryLookout(source), pytest.fail)
     tasks = Tasks.of(INPUT, source, "run", 2, found=found)
     tasks.batch((1, 1))
     write(source, LEFT, 0, 2)
     write(source, LEFT, 1, 0)
-    say(source, LEFT, 1, p0=3, p1=1)
+    finish(source, LEFT, 1, {0: 3, 1: 1}, since={})
     return tasks
 
 
@@ -76,7 +70,7 @@ def test_a_batch_waits_for_a_control_record_and_fails_without_it_with_nothing_ta
     )
     write(source, RIGHT, 0, 2)
     write(source, RIGHT, 1, 0)
-    say(source, RIGHT, 1, p0=3, p1=1)
+    finish(source, RIGHT, 1, {0: 3, 1: 1}, since={})
     for _ in range(3):
         tasks.batch((1, 1))
     status = tasks.status()
@@ -86,7 +80,7 @@ def test_a_batch_waits_for_a_control_record_and_fails_without_it_with_nothing_ta
 
 def test_a_control_record_that_comes_while_a_batch_waits_ends_the_wait(source: MemorySource) -> None:
     tasks = begun(source)
-    timer = threading.Timer(0.3, lambda: say(source, RIGHT, 1, p0=3, p1=1))
+    timer = threading.Timer(0.3, lambda: finish(source, RIGHT, 1, {0: 3, 1: 1}, since={}))
     timer.start()
     tasks.batch((1, 0))
     timer.join()

@@ -35,34 +35,32 @@ def uneven(first: int, end: int, left: int, right: int) -> DroppedUnevenly:
     return DroppedUnevenly((("in", 0, first, end),), left, right)
 
 
-def test_versions_that_dropped_the_same_are_not_told_apart(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (20, 2), (30, 3))
-    tell(counts, RIGHT, (10, 0), (30, 3))
-    assert counts.uneven() is None
+Counts = list[tuple[int, int]]
+COMPARED: dict[str, tuple[Counts, Counts, DroppedUnevenly | None]] = {
+    "from the first input that both know to the last": (
+        [(10, 0), (20, 2), (30, 3)], [(20, 7), (30, 7)], uneven(20, 30, 1, 0),
+    ),
+    "where batches end elsewhere and counts stay the same": (
+        [(10, 0), (25, 0)], [(8, 0), (12, 0), (18, 4), (28, 4)], uneven(10, 25, 0, 4),
+    ),
+    "not between two places where rows were dropped: they may stand behind 25": (
+        [(10, 0), (25, 0)], [(8, 0), (12, 0), (28, 4)], None,
+    ),
+    "as far as the version came that is behind": (
+        [(10, 0), (20, 0), (90, 9)], [(10, 0), (20, 1)], uneven(10, 20, 0, 1),
+    ),
+    "not where they change without input": (
+        [(10, 0), (20, 0), (30, 0)], [(10, 0), (20, 1), (20, 2), (30, 2)], None,
+    ),
+}  # fmt: skip
 
 
-def test_counts_are_told_from_the_first_input_that_both_know_to_the_last(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (20, 2), (30, 3))
-    tell(counts, RIGHT, (20, 7), (30, 7))
-    assert counts.uneven() == uneven(20, 30, 1, 0)
-
-
-def test_batches_that_end_elsewhere_are_compared_where_counts_stay_the_same(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (25, 0))
-    tell(counts, RIGHT, (8, 0), (12, 0), (18, 4), (28, 4))
-    assert counts.uneven() == uneven(10, 25, 0, 4)
-
-
-def test_a_count_between_two_places_is_unknown_where_rows_were_dropped_there(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (25, 0))
-    tell(counts, RIGHT, (8, 0), (12, 0), (28, 4))
-    assert counts.uneven() is None, "the rows may stand behind 25"
-
-
-def test_a_version_that_is_behind_is_compared_as_far_as_it_came(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (20, 0), (90, 9))
-    tell(counts, RIGHT, (10, 0), (20, 1))
-    assert counts.uneven() == uneven(10, 20, 0, 1)
+@pytest.mark.parametrize("case", COMPARED.values(), ids=COMPARED)
+def test_counts_are_compared(counts: LateCounts, case: tuple[Counts, Counts, DroppedUnevenly | None]) -> None:
+    left, right, told = case
+    tell(counts, LEFT, *left)
+    tell(counts, RIGHT, *right)
+    assert counts.uneven() == told
 
 
 @pytest.mark.parametrize("anew", [{"run": "s"}, {"query": "p"}, {"since": 4}])
@@ -89,12 +87,6 @@ def test_a_query_that_writes_elsewhere_is_not_counted(counts: LateCounts) -> Non
     counts.note(RIGHT, Finished("p", "r", 0, {}, None, None, late=elsewhere))
     tell(counts, RIGHT, (20, 0), batch=1)
     assert counts.uneven() == uneven(10, 20, 5, 0)
-
-
-def test_a_count_that_changes_without_input_is_no_count_of_that_input(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (20, 0), (30, 0))
-    tell(counts, RIGHT, (10, 0), (20, 1), (20, 2), (30, 2))
-    assert counts.uneven() is None
 
 
 def test_nothing_is_known_of_a_version_that_does_not_tell(counts: LateCounts) -> None:
@@ -128,13 +120,3 @@ def test_what_was_dropped_long_ago_is_forgotten(counts: LateCounts) -> None:
     tell(counts, LEFT, (40, 5), batch=MEMORY)
     tell(counts, RIGHT, (40, 0), batch=MEMORY)
     assert counts.uneven() is None
-
-
-def test_a_restart_forgets_nothing(counts: LateCounts) -> None:
-    tell(counts, LEFT, (10, 0), (20, 5))
-    tell(counts, RIGHT, (10, 0))
-    again = LateCounts()
-    again.restore(counts.state())
-    assert again.state() == counts.state()
-    tell(again, RIGHT, (20, 0), batch=1)
-    assert again.uneven() == uneven(10, 20, 5, 0)
