@@ -353,6 +353,8 @@ class _Search:
         draft, rest, no_noise = found.draft, self._all_but(found.subset), [*unexplained, *found.unkept]
         if not any(one.places for one in no_noise) and any(rest):
             draft, rest = self._explained_whole(draft, rest)
+        elif any(rest) and self._are_crossed(draft, no_noise):
+            rest = NONE
         some_left = any(rest)
         return Calibration(
             "unexplained" if some_left else "proposed",
@@ -375,6 +377,10 @@ class _Search:
             if self._is_equal(again, self._all):
                 return again, NONE
         return draft, rest
+
+    def _are_crossed(self, draft: Draft, left: list[Left]) -> bool:
+        """Whether the differences are only those of a pairing: of events of one name not the equal ones."""
+        return not any(self._hides(draft, one) for one in left) and self._is_equal(draft, self._all)
 
     def _hides(self, draft: Draft, left: Left) -> bool:
         """Whether a draft hides an unexplained difference."""

@@ -62,6 +62,13 @@ def test_a_field_and_one_inside_it_do_not_name_an_event_together() -> None:
     assert (answer.found.result, answer.found.named_by) == ("proposed", ())
 
 
+def test_events_of_one_name_are_not_told_as_different_where_the_proposed_file_makes_them_equal() -> None:
+    one: list[dict[str, Any]] = rows(36, k=lambda n: n, a=lambda n: None if n % 4 else 0)
+    one += [{"k": 8, "a": 0}, {"k": 7, "a": 0}, {"a": None}]
+    other = [{name: value for name, value in event.items() if value is not None} for event in one[::-1]]
+    assert proposed(calibrated(one, other)) == {("order", None), ("equality.absent_is_null", None)}
+
+
 def test_two_fields_together_may_name_an_event() -> None:
     one = rows(60, shop=lambda n: n % 6, day=lambda n: n // 6, open=lambda n: n < 30, at=lambda n: n)
     other = [{**row, "at": row["at"] + 1000} for row in reversed(one)]
