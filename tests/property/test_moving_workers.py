@@ -32,7 +32,7 @@ from twinstream.spec.compile.addresses import Addresses
 from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
-SEEDS = EXAMPLES[PROFILE] // 6
+SEEDS = EXAMPLES[PROFILE] // 8
 EVIDENCE = "evidence: {matched: 1, seconds: 0}"
 CLOSE = "identity: [k]\nequality: {tolerance: {v: {abs: 1}}}"
 ORDERS = {
