@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.browser import chromium, watched
+from tests.support.marks import one_a_change
 from tests.support.server import OPERATOR, READER, Served, served
 from tests.support.statuses import NAME, now, status
 from tests.support.waiting import eventually
@@ -196,7 +197,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.mark.requires_chromium
-@pytest.mark.parametrize("base", ["", "/twinstream"])
+@pytest.mark.parametrize("base", one_a_change(["/twinstream", ""]))
 def test_the_page_asks_for_a_token_once_and_again_when_it_is_withdrawn(
     browser: Browser, tokens: Path, base: str
 ) -> None:
