@@ -92,7 +92,9 @@ def test_a_new_owner_that_knows_of_no_fall_has_the_hole_once_and_does_not_fall_f
     another = Lives(bench)
     status = another.settled()
     assert another.deaths == (0 if saved else FALLS_TO_LEAVE_OUT)
-    assert (status.verdict, status.hole_count, status.accounts.candidate.consumed) == ("INCONCLUSIVE", 1, 10)
+    holes = 1 if saved else 2  # Kafka remembers that there had been one, too.
+    assert (status.verdict, status.hole_count) == ("INCONCLUSIVE", holes)
+    assert status.accounts.candidate.consumed == 10
 
 
 def test_what_differs_behind_a_batch_that_is_left_out_decides_nothing() -> None:
