@@ -81,9 +81,7 @@ def test_a_batch_that_kills_a_matcher_is_a_hole_that_names_it_and_what_is_behind
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_a_new_owner_that_knows_of_no_fall_has_the_hole_and_does_not_fall_for_ever(
-    *, saved: bool
-) -> None:
+def test_a_new_owner_that_knows_of_no_fall_has_the_hole_and_does_not_fall_for_ever(*, saved: bool) -> None:
     bench = poisoned()
     before = bench.storage.stored
     Lives(bench).settled()
