@@ -176,7 +176,7 @@ def decimal_number(digits: int, exponent: int) -> int | float | Decimal:
     """
     if exponent >= 0 and -_INT < (whole := digits * int(10**exponent)) < _INT:
         return whole
-    if exponent < 0 and -_FLOAT_DIGITS < digits < _FLOAT_DIGITS and exponent >= -22:
+    if -22 <= exponent < 0 and -_FLOAT_DIGITS < digits < _FLOAT_DIGITS:
         number = digits / 10**-exponent
         return int(number) if number.is_integer() else number
     return Decimal((int(digits < 0), Decimal(digits).as_tuple().digits, exponent))

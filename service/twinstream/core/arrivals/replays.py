@@ -198,8 +198,8 @@ class Replays:
         """Note that a partition goes on with another batch.
 
         An open batch waits for a partition whose last row is of no later batch: so of those that have been
-        passed, only the ones in between can stop waiting. Complexity: O(log n) in the open batches, each such
-        one apart.
+        passed, only the ones in between can stop waiting. Complexity: O(log n) in the open batches, O(1) for
+        each of these.
         """
         front, last = query.front.get(partition), query.last.get(partition, -1)
         if front is None or number < last:

@@ -85,8 +85,8 @@ def restored_query(state: dict[str, Any]) -> Query:
         batch.starts, batch.passed = dict(row["starts"]), row["passed"]
         if row["open"]:
             query.open[row["number"]] = batch
-        if row["open"] and not batch.passed:
-            query.fresh.add(row["number"])
+            if not batch.passed:
+                query.fresh.add(row["number"])
         for one in kept["executions"]:
             batch.executions[one["name"]] = _restored_execution(one, batch)
         if "leaders" in kept:
