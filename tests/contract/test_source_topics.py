@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from confluent_kafka.admin import AclOperation
 
 from loadtest.memory import MemorySource
 from tests.contract.conftest import Opened, OpenSource
+from tests.support.guarded_kafka import Guarded
+from tests.support.topics import KafkaTopics
 from tests.support.waiting import eventually, gathered
+from twinstream.adapters.kafka import source as source_module
+from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Mark, Topic
@@ -126,3 +133,40 @@ def test_reading_may_be_bounded_by_time(opened: Opened) -> None:
     else:
         opened.source._read_from = 1003  # type: ignore[attr-defined]
     assert opened.source.bound() == {Side.LEFT: {0: 3}, Side.RIGHT: {0: 0}}
+
+
+@pytest.mark.requires_kafka
+def test_a_topic_that_may_not_be_read_for_a_while_is_named_and_then_read_without_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "REFUSED_RETRY_SECONDS", 0.2)
+    with Guarded(tmp_path) as broker:
+        topics = {side: broker.create_topic(f"rides.{side.name}") for side in Side}
+        hand = KafkaTopics(broker.brokers, topics)
+        source = KafkaSource(broker.brokers, "rides", topics, {}, look_seconds=0.2)
+        source.assign({side: {0: 0} for side in Side})
+        read: list[bytes | None] = []
+
+        def trouble() -> str | None:
+            for item in source.poll(Side.RIGHT, 0.1):
+                assert isinstance(item, Batch)
+                read.extend(item.records)
+            return source.trouble()
+
+        hand.append(Side.RIGHT, 0, b"before", 1)
+        eventually(lambda: trouble() is None and read == [b"before"], what="it is read")
+        refused = f"kafka does not let this user read topic {topics[Side.RIGHT]}: extend its ACL"
+        broker.deny(AclOperation.READ, topics[Side.RIGHT])
+        hand.append(Side.RIGHT, 0, b"meanwhile", 1)
+        eventually(lambda: trouble() == refused, what="the refusal is told")
+        broker.allow(AclOperation.READ, topics[Side.RIGHT])
+        eventually(lambda: trouble() is None, what="it may be read again")
+        eventually(lambda: trouble() is None and read == [b"before", b"meanwhile"], what="nothing was lost")
+        broker.deny(AclOperation.READ, topics[Side.RIGHT])
+        eventually(lambda: trouble() == refused, what="the refusal of an idle topic is told")
+        broker.allow(AclOperation.READ, topics[Side.RIGHT])
+        eventually(lambda: trouble() is None, what="an idle topic may be read again")
+        broker.deny(AclOperation.DESCRIBE, topics[Side.LEFT])
+        described = f"kafka does not let this user describe topic {topics[Side.LEFT]}: extend its ACL"
+        eventually(lambda: trouble() == described, what="looks fail")
+        source.close()

@@ -315,7 +315,7 @@ def test_the_service_is_ready_with_live_statuses_while_kafka_is_there_also_where
         gone = Health(status="degraded", reasons=["No broker answers since 12:00."], unreachable=["kafka"])
         silent.publish(status(at=now(), health=gone))
         reasons = assert_problem(http.get("/readyz"), 503)["reasons"]
-        assert reasons == [f"{NAME}: Kafka cannot be reached: No broker answers since 12:00."]
+        assert reasons == [f"{NAME}: Kafka cannot be used: No broker answers since 12:00."]
         degraded = Health(status="degraded", reasons=["The candidate is silent."])
         silent.publish(status(at=now(), health=degraded))
         assert http.get("/readyz").status_code == 200

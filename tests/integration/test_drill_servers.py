@@ -8,15 +8,14 @@ from typing import Any
 
 import orjson
 import pytest
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, AdminClient
-from confluent_kafka.admin import ResourcePatternType as Pattern
-from confluent_kafka.admin import ResourceType as Resource
+from confluent_kafka.admin import AclOperation, AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.commands import twinstream
 from tests.support.drilled import rides
 from tests.support.forking import with_constants
+from tests.support.guarded_kafka import Guarded
 from tests.support.service import spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
@@ -32,31 +31,6 @@ def dependent(one, other):
         raise ValueError("as a function may that is not the same everywhere")
     return one["k"] == other["k"]
 """
-ALLOWED = ("CLUSTER_ACTION", "DESCRIBE", "ALTER", "IDEMPOTENT_WRITE")
-"""What anybody may do to the broker itself."""
-
-
-class Guarded(Kafka):
-    """A broker that asks for rights; where a resource has no rule, everybody has all of them."""
-
-    def _configure(self) -> int:
-        port = super()._configure()
-        with (self.folder / "server.properties").open("a", encoding="utf-8") as properties:
-            authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-            properties.write(f"authorizer.class.name={authorizer}\nallow.everyone.if.no.acl.found=true\n")
-        return port
-
-    def deny(self, operation: AclOperation) -> None:
-        """From now on nobody may do this to topics of drills."""
-        allow, deny = AclPermissionType.ALLOW, AclPermissionType.DENY
-        here = Resource.BROKER, "kafka-cluster", Pattern.LITERAL
-        copies = Resource.TOPIC, "twinstream.drill.", Pattern.PREFIXED
-        asked = [(here, getattr(AclOperation, name), allow) for name in ALLOWED]
-        asked += [(copies, AclOperation.ALL, allow), (copies, operation, deny)]
-        rules = [AclBinding(*where, "User:ANONYMOUS", "*", what, how) for where, what, how in asked]
-        admin = AdminClient({"bootstrap.servers": self.brokers})  # kept until all futures are done
-        for done in admin.create_acls(rules).values():
-            done.result(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +98,7 @@ def test_missing_rights_are_named_with_what_to_allow(
         (AclOperation.WRITE, "the copies cannot be written: "),
         (AclOperation.CREATE, "topic twinstream.drill.rides."),
     ):
-        guarded.deny(operation)
+        guarded.deny(operation, "twinstream.drill.")
         code, answer, err = drill(spec, *servers)
         assert (code, answer) == (2, None)
         assert err.startswith(f"twinstream: kafka at {guarded.brokers}: {said}")

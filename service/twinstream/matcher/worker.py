@@ -24,7 +24,16 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import of_this_version
-from twinstream.errors import CheckpointError, Divided, MovedAway, Replaced, SourceError, StoreError, Unready
+from twinstream.errors import (
+    CheckpointError,
+    Divided,
+    MovedAway,
+    NoTopic,
+    Replaced,
+    SourceError,
+    StoreError,
+    Unready,
+)
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
 from twinstream.grouping.found import TimesFound
@@ -202,7 +211,8 @@ class Worker:
         except Divided as state:
             return self._wait_for_number(state)
         except SourceError as error:
-            return self._wait_for(str(error), unreachable="kafka")
+            away: Dependency | None = None if isinstance(error, NoTopic) else "kafka"
+            return self._wait_for(str(error), unreachable=away)
         except StoreError as error:
             return self._wait_for(str(error), unreachable="redis")
         if reason := self._run.refusal:

@@ -115,6 +115,17 @@ def test_a_store_that_is_away_degrades_health_and_matching_goes_on(bench: Bench)
     assert bench.storage.stored.bodies
 
 
+def test_a_topic_that_is_not_there_yet_is_awaited_and_kafka_is_not_blamed(bench: Bench) -> None:
+    bench.source.delete(Side.RIGHT)
+    assert not bench.worker().start()
+    status = bench.status()
+    assert (status.verdict, status.health.status, status.health.unreachable) == ("PENDING", "degraded", [])
+    assert status.health.reasons == ["topic RIGHT: there is no such topic"]
+    bench.source.create_anew(Side.RIGHT)
+    bench.write_both(*EVENTS)
+    assert bench.run().verdict == "EQUIVALENT"
+
+
 def test_kafka_away_degrades_health_and_recovers(bench: Bench) -> None:
     bench.started()
     bench.source.down = "no broker answers"

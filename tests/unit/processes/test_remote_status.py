@@ -229,7 +229,7 @@ def test_a_process_is_ready_by_what_it_is_for(hosts: Hosts, owner: Host) -> None
 def test_a_matcher_without_a_store_is_not_ready(hosts: Hosts, owner: Host) -> None:
     hosts.storage.down = "the store is away"
     owner.turn()
-    assert obstacles_to_matching(owner.view()) == ["test: Redis cannot be reached: the store is away"]
+    assert obstacles_to_matching(owner.view()) == ["test: Redis cannot be used: the store is away"]
 
 
 def test_matchers_with_another_number_of_shards_are_not_heard_and_the_number_is_named() -> None:

@@ -47,6 +47,10 @@ _NO_GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATI
 METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
 """A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s is down."""
+REFUSED_RETRY_SECONDS = 5.0
+"""Until a partition that may not be read is assigned again: only then an idle one shows that it may be."""
+_TOLD_ELSEWHERE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
+"""The looks at the topics tell that a topic or partition is gone."""
 _DEFAULTS: Properties = {
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
@@ -212,7 +216,8 @@ class KafkaSource:
 
     def trouble(self) -> str | None:
         """Why Kafka cannot be read now."""
-        return next((trouble for reader in self._readers.values() if (trouble := reader.trouble())), None)
+        troubles = (reader.trouble() for reader in self._readers.values())
+        return next(filter(None, troubles), self._watch.trouble)
 
     def close(self) -> None:
         """Close all consumers."""
@@ -245,6 +250,8 @@ class _TopicReader:
         self._next: dict[int, int] = {}
         self._ended_at: dict[int, int] = {}
         self._lost: dict[int, int] = {}
+        self._refused: dict[int, KafkaError] = {}
+        self._refused_until = 0.0
         self._paused: frozenset[int] = frozenset()
         self._closed = False
 
@@ -289,12 +296,17 @@ class _TopicReader:
         self._consumer.resume([TopicPartition(self._topic, p) for p in sorted(before - partitions)])
 
     def poll(self, timeout: float) -> Sequence[Batch | Gap]:
+        if self._refused and time.monotonic() >= self._refused_until:
+            self._try_again()
         messages = self._consumer.consume(BATCH_RECORDS, timeout)
+        errors: list[Message] = []
         if any(map(Message.error, messages)):
-            self._note_errors(messages)
+            errors = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
+        batches = list(self._batches(messages))
+        self._note_errors(errors)  # Last: the records before an error show that they could be read.
         gaps = list(self._gaps()) if self._lost else []
-        return [*self._batches(messages), *gaps]
+        return [*batches, *gaps]
 
     def _batches(self, messages: list[Message]) -> Iterator[Batch]:
         if not messages:
@@ -309,6 +321,8 @@ class _TopicReader:
     def _batch(self, partition: int, messages: list[Message]) -> Batch:
         first, last = _offset(messages[0]), _offset(messages[-1])
         self._next[partition] = last + 1
+        if self._refused:
+            self._refused.pop(partition, None)
         gapless = last - first == len(messages) - 1
         return Batch(
             self._side,
@@ -323,10 +337,27 @@ class _TopicReader:
     def _note_errors(self, messages: list[Message]) -> None:
         for message in messages:
             error = message.error()
-            if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self._lost[_partition(message)] = _offset(message)
-            elif error is not None and error.code() == KafkaError._PARTITION_EOF:
-                self._ended_at[_partition(message)] = _offset(message)
+            if error is None:
+                continue
+            partition = _partition(message)
+            if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                self._lost[partition] = _offset(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._ended_at[partition] = _offset(message)
+                self._refused.pop(partition, None)
+            elif partition in self._next and error.code() not in _TOLD_ELSEWHERE:
+                self._refused[partition] = error
+                self._refused_until = time.monotonic() + REFUSED_RETRY_SECONDS
+
+    def _try_again(self) -> None:
+        """Assign the refused partitions again: Kafka then reports records, the end, or the refusal."""
+        self._refused_until = time.monotonic() + REFUSED_RETRY_SECONDS
+        for partition in self._refused.keys() - self._paused:
+            self._assign_again(partition, self._next[partition])
+
+    def _assign_again(self, partition: int, offset: int) -> None:
+        self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
 
     def _gaps(self) -> Iterator[Gap]:
         """Lost ranges; each partition resumes at its new beginning, as soon as Kafka reports it."""
@@ -336,8 +367,7 @@ class _TopicReader:
                 available, _ = self._consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
             except KafkaException:
                 continue
-            self._consumer.incremental_unassign([place])
-            self._consumer.incremental_assign([TopicPartition(self._topic, partition, available)])
+            self._assign_again(partition, available)
             del self._lost[partition]
             self._next[partition] = available
             yield Gap(self._side, partition, wanted, available)
@@ -352,7 +382,14 @@ class _TopicReader:
         return found
 
     def trouble(self) -> str | None:
-        return self._link.sentence()
+        return self._link.sentence() or self._refusal()
+
+    def _refusal(self) -> str | None:
+        for partition, error in self._refused.items():
+            if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return f"kafka does not let this user read topic {self._topic}: extend its ACL"
+            return f"partition {partition} of topic {self._topic} cannot be read: {error.str()}"
+        return None
 
     def close(self) -> None:
         if not self._closed:

@@ -35,6 +35,7 @@ TIMEOUT_SECONDS = 3.0
 DESCRIBE_SECONDS = 5.0
 """For a person who waits for the answer."""
 _POLL_SECONDS = 0.05
+_REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
 _SPECS: tuple[OffsetSpec, ...] = (
@@ -118,6 +119,8 @@ class TopicsAdmin:
         }
 
     def _silent(self, name: str, error: KafkaException) -> SourceError:
+        if error.args[0].code() in _REFUSED:
+            return SourceError(f"kafka does not let this user describe topic {name}: extend its ACL")
         self._client.poll(0)
         told = self._link.reason(error)
         return SourceError(f"kafka at {self._brokers} does not answer for topic {name}: {told}")
@@ -197,6 +200,8 @@ class TopicWatch:
         self._begun = 0
         self._thread = Thread(target=self._run, name="topics", daemon=True)
         self.seen = TopicsLook(0, {})
+        self.trouble: str | None = None
+        """Why the looks have failed for `every_seconds` or longer."""
 
     def start(self) -> None:
         """Begin to look."""
@@ -210,6 +215,7 @@ class TopicWatch:
 
     def _run(self) -> None:
         whole_at = monotonic() + self._every_seconds
+        looked_at = monotonic()
         while True:
             self._wake.wait(max(0.0, whole_at - monotonic()))
             if self._stopped:
@@ -220,13 +226,16 @@ class TopicWatch:
             whole = monotonic() >= whole_at
             try:
                 self.seen = TopicsLook(self._begun, self._topics(whole=whole))
-            except SourceError:
+            except SourceError as error:
                 whole_at = monotonic() + RETRY_SECONDS
+                if monotonic() - looked_at > self._every_seconds + TIMEOUT_SECONDS:
+                    self.trouble = str(error)
                 continue
             except Exception:  # Without this thread nobody would look any more, and nobody would know.
                 log.exception("looking at the topics failed")
                 whole_at = monotonic() + RETRY_SECONDS
                 continue
+            looked_at, self.trouble = monotonic(), None
             if whole:
                 whole_at = monotonic() + self._every_seconds
 

@@ -73,4 +73,4 @@ def obstacles_to_matching(view: View) -> list[str]:
     unreachable = " and ".join(service.capitalize() for service in health.unreachable)
     if not unreachable:
         return []
-    return [f"{view.name}: {unreachable} cannot be reached: {' '.join(health.reasons)}"]
+    return [f"{view.name}: {unreachable} cannot be used: {' '.join(health.reasons)}"]
