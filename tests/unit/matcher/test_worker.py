@@ -117,8 +117,7 @@ def test_a_store_that_is_away_degrades_health_and_matching_goes_on(bench: Bench)
 
 def test_a_topic_that_is_not_there_yet_is_awaited_and_kafka_is_not_blamed(bench: Bench) -> None:
     bench.source.delete(Side.RIGHT)
-    assert not bench.worker().start()
-    status = bench.status()
+    status = bench.refused()
     assert (status.verdict, status.health.status, status.health.unreachable) == ("PENDING", "degraded", [])
     assert status.health.reasons == ["topic RIGHT: there is no such topic"]
     bench.source.create_anew(Side.RIGHT)
