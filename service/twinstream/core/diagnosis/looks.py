@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from twinstream.core.diagnosis.resync import Lengths, Resync
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order
-from twinstream.core.pairing.pieces import Item
+from twinstream.core.pairing.pieces import Items
 
 MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough to rule out chance."""
@@ -49,7 +49,7 @@ class Looks:
     `tolerant`: events may be alike and not equal.
     """
 
-    def __init__(self, order: Order, pieces: tuple[list[Item], list[Item]], *, tolerant: bool) -> None:
+    def __init__(self, order: Order, pieces: tuple[Items, Items], *, tolerant: bool) -> None:
         alike = self._are_alike if tolerant else None
         self._is_sequence = isinstance(order, Lanes)
         self._pieces = pieces

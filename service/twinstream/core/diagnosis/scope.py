@@ -29,8 +29,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from itertools import takewhile
-from typing import Any, NamedTuple, TypeVar
+from itertools import count, takewhile
+from typing import Any, NamedTuple, TypeVar, overload
 
 from twinstream.core.diagnosis.findings import (
     AreDependent,
@@ -132,7 +132,7 @@ class Scope:
         self.findings: list[Finding] = []
         self._letter = relation.letter
         self.cost = self.explained_as = 0
-        self._items: tuple[list[Item], list[Item]] = ([], [])
+        self._items = _LazyItems(self.pieces[0], self._item), _LazyItems(self.pieces[1], self._item)
         self._looks = Looks(order, self._items, tolerant=relation.close is not None)
         self._explained_at = 0
         self.kept_at = 0
@@ -204,6 +204,12 @@ class Scope:
         """The time at which the first of its events was written."""
         return min(event[TIMESTAMP_MS] for piece in self.pieces for event in piece)
 
+    def begin(self, side: Side, events: Sequence[Event]) -> None:
+        """Add the unmatched events of a part that has just been set aside."""
+        if events:
+            self.pieces[side].extend(events)
+            self.example = events[-1]
+
     def add(self, side: Side, event: Event) -> None:
         """Add an event; a lost scope drops it."""
         if self.lost:
@@ -230,7 +236,7 @@ class Scope:
         scope._count_as(self)
         scope.pieces[side][:0] = events
         self.pieces[side][:] = [event for event in self.pieces[side] if id(event) not in given]
-        self._items[side].clear()
+        self._items[side].forget()
         self._explained_at = 0
 
     def _count_as(self, part: Scope) -> None:
@@ -249,7 +255,7 @@ class Scope:
         for side in Side:
             self.dropped[side].extend(event for event in self.pieces[side] if id(event) not in kept)
             self.pieces[side].clear()
-            self._items[side].clear()
+            self._items[side].forget()
 
     def show(self, explanation: Explanation) -> None:
         """Show an explanation of all events so far as the provisional one."""
@@ -273,14 +279,12 @@ class Scope:
         """
         if self.gathering or self.lost:
             return None
-        for side in Side:
-            self._items_of(side)
         return self._looks.next(ended, limit)
 
     def put_in_order(self) -> None:
         """Sort the events of each side as they were written, whenever they came here."""
         for items, piece in zip(self._items, self.pieces, strict=True):
-            items.clear()
+            items.forget()
             piece.sort(key=place_in_side)
 
     def route(self, event: Event) -> Any:
@@ -295,11 +299,11 @@ class Scope:
         `whole`: no more events will come to this scope, so one without a partner is a difference. `recent`
         decides whether an event is a copy.
         """
-        left, right = (self._items_of(side)[: lengths and lengths[side]] for side in Side)
+        left, right = (self._items[side][: lengths and lengths[side]] for side in Side)
         pairing = pair(self.order, left, right, self._related(relation.dependent), whole=whole)
         contents = [item.letter for item in left], [item.letter for item in right]
         differences = min(sum(map(len, pairing.rest)), ALIGNMENT_BUDGET)
-        self.cost = differences * differences // 2 + NAMING_COST * len(self)
+        self.cost = differences * differences // 2 + NAMING_COST * (len(left) + len(right))
         met = pairing.clean >= MEETING_RUN or pairing.epochs > 0
         named = pairing if met else _with_moved(pairing, contents)
         if not met and relation.identity is not None:
@@ -341,7 +345,7 @@ class Scope:
         ]
 
     def _first_epoch(self, side: Side) -> list[Item]:
-        return list(takewhile(lambda item: item.route is not BARRIER, self._items_of(side)))
+        return list(takewhile(lambda item: item.route is not BARRIER, self._items[side]))
 
     def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
@@ -350,12 +354,8 @@ class Scope:
     def _identities(self, identity: IdentityOf) -> Callable[[Side, int], Hashable]:
         return lambda side, place: identity(self.pieces[side][place][0][3])
 
-    def _items_of(self, side: Side) -> list[Item]:
-        items, piece = self._items[side], self.pieces[side]
-        for place in range(len(items), len(piece)):
-            event = piece[place]
-            items.append(Item(place, self._letter(event), self.route(event)))
-        return items
+    def _item(self, place: int, event: Event) -> Item:
+        return Item(place, self._letter(event), self.route(event))
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -383,6 +383,32 @@ class Scope:
                 self.pieces[side].append(held[side][partition, offset])
         if state["lost"]:
             self.lose(NOTHING)
+
+
+class _LazyItems(Sequence[Item]):
+    """The items of a piece, made once and as far as they are asked for: a piece may be far ahead."""
+
+    def __init__(self, piece: Sequence[Event], item_of: Callable[[int, Event], Item]) -> None:
+        self._piece, self._item_of = piece, item_of
+        self._made: list[Item] = []
+
+    def __len__(self) -> int:
+        return len(self._piece)
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | list[Item]:
+        made = self._made
+        end = place.indices(len(self))[1] if isinstance(place, slice) else place + 1
+        if end > len(made):
+            made.extend(map(self._item_of, count(len(made)), self._piece[len(made) : end]))
+        return made[place]
+
+    def forget(self) -> None:
+        """Make all items again, since the piece has changed other than by growing."""
+        self._made.clear()
 
 
 def _crossing(left: Sequence[Event], right: Sequence[Event], relation: Relation) -> Iterator[Proof]:

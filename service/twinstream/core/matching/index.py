@@ -51,6 +51,9 @@ class SetAside(Protocol):
     def step(self, step: str) -> None:
         """Begin to `gather` other events, or to `collect` every event."""
 
+    def begin(self, side: Side, events: Sequence[Event]) -> None:
+        """Add the unmatched events of the part, as it is set aside."""
+
     def add(self, side: Side, event: Event) -> None:
         """Add an event."""
 

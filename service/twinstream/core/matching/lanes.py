@@ -242,8 +242,7 @@ class LanesIndex(Index):
     def _set_aside(self, side: Side, event: Event, lane: Hashable) -> None:
         scope = self._hooks.open(self, self._order, self._depth)
         for owner in Side:
-            for held in waiting(self.held[owner].get(lane)):
-                scope.add(owner, held)
+            scope.begin(owner, waiting(self.held[owner].get(lane)))
         self._place(scope, lane)
         scope.add(side, event)
 
@@ -261,7 +260,13 @@ class LanesIndex(Index):
         del self._scopes[lane]
         for side in Side:
             del self.held[side][lane]
-        return self.feed_again(scope, tails)
+        ahead = max(Side, key=lambda side: len(tails[side]))
+        if len(tails[ahead]) < 2 or self._hooks.bags is not None:
+            return self.feed_again(scope, tails)
+        # The lane is empty, so all of one side's events are unmatched: the longer one's, at little cost.
+        self.held[ahead][lane] = queue_of(tails[ahead], tails[ahead][0][3])
+        pairs = self.feed(ahead.other, tails[ahead.other])
+        return pairs if ahead is Side.LEFT else Pairs(pairs.events, pairs.partners)
 
     def scopes(self) -> Iterator[SetAside]:
         return iter(tuple(self._scopes.values()))

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.arrivals.run import Run
+from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import NOTHING, Explanation, Scope
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import CanonicalForm, Event, Form, Side
 from twinstream.core.open_scopes import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
 from twinstream.core.order import Lanes
 from twinstream.core.rules import Rules
@@ -110,3 +112,22 @@ def test_a_scope_is_lost_where_both_pieces_in_step_outgrow_the_limit(ahead: Side
     assert [one.lost for one in driver.comparison.scopes] == [True]
     driver.comparison.settle()
     assert driver.comparison.ledger.waiting == 0
+
+
+def test_of_a_side_far_ahead_a_difference_reads_only_as_much_as_the_other_has_written() -> None:
+    read: list[bytes] = []
+
+    def canonical(content: bytes) -> CanonicalForm:
+        read.append(content)
+        return CanonicalForm(content)
+
+    comparison = Comparison(Rules(canonical=canonical, order=Lanes()))
+    for side, count in ((LEFT, 5000), (RIGHT, 100)):
+        contents = [
+            b"%d" % (-number if number == 50 and side is RIGHT else number) for number in range(count)
+        ]
+        forms = [Form("a", content, "event", content) for content in contents]
+        comparison.feed(side, Run(forms, 0, range(count), [0] * count, 0.0))
+    comparison.review()
+    assert (comparison.matched, comparison.unmatched(LEFT)) == (99, 4900)
+    assert len(read) < 1000
