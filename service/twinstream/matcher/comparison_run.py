@@ -165,7 +165,7 @@ class ComparisonRun:
             for hole in self._placed_behind:
                 self.comparison.hole(hole)
             return
-        self.refusal = self._unfit(topics)
+        self.refusal = self._indivisible(topics) or self._unfit(topics)
         self._starts, holes = resumed(past, topics)
         self._starts = {side: self.own(self._starts[side]) for side in Side}
         if self._opening is not None:

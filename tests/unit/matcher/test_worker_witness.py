@@ -14,9 +14,9 @@ from twinstream.status.comparison import ResetRequest
 EVENTS = [("a", number) for number in range(30)]
 
 
-def _after_a_run(*, diverged: bool = False, **source: int) -> Bench:
+def _after_a_run(*, diverged: bool = False, more: str = "", **source: int) -> Bench:
     """A comparison that ran, and of which the store has lost everything since."""
-    bench = Bench(source=MemorySource(**source))
+    bench = Bench(spec=SPEC + more, source=MemorySource(**source))
     worker = bench.started()
     bench.write(Side.LEFT, *EVENTS)
     bench.write(Side.RIGHT, *(EVENTS[:5] + EVENTS[6:] if diverged else EVENTS))
@@ -170,6 +170,14 @@ def test_a_partition_added_while_nothing_was_stored_is_a_hole() -> None:
     bench = _after_a_run()
     bench.source.add_partition(Side.RIGHT)
     bench.finds("INCONCLUSIVE", "partition 1 (candidate) was added", bench.started())
+
+
+def test_topics_that_can_no_longer_be_compared_by_partition_are_refused_also_where_nothing_is_stored() -> (
+    None
+):
+    bench = _after_a_run(more="co_partitioned: true\n")
+    bench.source.add_partition(Side.RIGHT)
+    assert "the topics have 1 and 2 partitions" in bench.refused().reason
 
 
 def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
