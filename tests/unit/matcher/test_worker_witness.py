@@ -172,12 +172,12 @@ def test_a_partition_added_while_nothing_was_stored_is_a_hole() -> None:
     bench.finds("INCONCLUSIVE", "partition 1 (candidate) was added", bench.started())
 
 
-def test_topics_that_can_no_longer_be_compared_by_partition_are_refused_also_where_nothing_is_stored() -> (
-    None
-):
-    bench = _after_a_run(more="co_partitioned: true\n")
+def test_topics_that_no_longer_fit_each_other_are_refused_also_where_nothing_is_stored() -> None:
+    bench = _after_a_run(more="co_partitioned: true
+")
     bench.source.add_partition(Side.RIGHT)
-    assert "the topics have 1 and 2 partitions" in bench.refused().reason
+    assert not bench.worker().start()
+    assert "the topics have 1 and 2 partitions" in bench.status().health.reasons[0]
 
 
 def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
