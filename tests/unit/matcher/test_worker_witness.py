@@ -173,8 +173,7 @@ def test_a_partition_added_while_nothing_was_stored_is_a_hole() -> None:
 
 
 def test_topics_that_no_longer_fit_each_other_are_refused_also_where_nothing_is_stored() -> None:
-    bench = _after_a_run(more="co_partitioned: true
-")
+    bench = _after_a_run(more="co_partitioned: true\n")
     bench.source.add_partition(Side.RIGHT)
     assert not bench.worker().start()
     assert "the topics have 1 and 2 partitions" in bench.status().health.reasons[0]
