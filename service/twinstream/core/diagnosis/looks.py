@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twinstream.core.diagnosis.resync import Lengths, Resync
+from twinstream.core.events import Side
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order
 from twinstream.core.pairing.pieces import Items
 
@@ -81,8 +82,6 @@ class Looks:
             if not self._meeting.exhausted:
                 return None
         in_step = self._in_step(ended)
-        if self._by_barriers:
-            self._note_barriers()
         while True:
             if (look := self._behind_a_barrier(most)) is not None and min(look.lengths) <= self._next_step:
                 self._next_barrier += 1
@@ -109,30 +108,33 @@ class Looks:
 
     def _behind_a_barrier(self, most: int) -> Look | None:
         """The look behind the next barrier of both sides; some barriers are skipped, to bound the work."""
-        left, right = self._barriers
-        while self._next_barrier < min(len(left), len(right)):
-            lengths = left[self._next_barrier], right[self._next_barrier]
-            if max(lengths) > most:
+        while True:
+            left, right = (self._barrier(side) for side in Side)
+            if left is None or right is None or max(left, right) > most:
                 return None
-            if max(lengths) >= self._least_barrier:
-                return Look(lengths)
+            if max(left, right) >= self._least_barrier:
+                return Look((left, right))
             self._next_barrier += 1
-        return None
 
     def _waits_for_a_barrier(self, most: int) -> bool:
         """Whether the next look is behind a barrier, and has to wait for it."""
-        for side, places in enumerate(self._barriers):
-            other = self._barriers[1 - side]
-            if len(places) > self._next_barrier >= len(other) and len(self._pieces[1 - side]) <= most:
-                return places[self._next_barrier] <= self._next_step
+        for side in Side:
+            here, there = self._barrier(side), self._barrier(side.other)
+            if here is not None and there is None and len(self._pieces[side.other]) <= most:
+                return here <= self._next_step
         return False
 
-    def _note_barriers(self) -> None:
-        """Note the length of each piece up to each barrier that has come since the last call."""
-        for side, piece in enumerate(self._pieces):
-            places = range(self._scanned[side], len(piece))
-            self._barriers[side].extend(place + 1 for place in places if piece[place].route is BARRIER)
-            self._scanned[side] = len(piece)
+    def _barrier(self, side: Side) -> int | None:
+        """The length of a piece up to the next barrier to look behind; None until that has come.
+
+        A piece is read no further than to that barrier: it may be far ahead.
+        """
+        places, piece = self._barriers[side], self._pieces[side]
+        while self._by_barriers and len(places) <= self._next_barrier and self._scanned[side] < len(piece):
+            if piece[self._scanned[side]].route is BARRIER:
+                places.append(self._scanned[side] + 1)
+            self._scanned[side] += 1
+        return places[self._next_barrier] if self._next_barrier < len(places) else None
 
     def _too_long(self, in_step: int, limit: int) -> Look | None:
         """The look that loses the scope, if the pieces, in step, have more events than the limit."""

@@ -329,13 +329,12 @@ class EpochsIndex(Index):
         for part in inner:
             whole.absorb(part)
         for owner in Side:
-            for event in left[owner]:
-                whole.add(owner, event)
+            whole.begin(owner, left[owner])
         whole.put_in_order()
         for first, _, epoch in queued:
             assert ahead is not None, "what is queued is of the side ahead"
-            for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=place_in_side)):
-                whole.add(ahead, event)
+            behind = sorted((event for event, _ in epoch.unmatched(ahead)), key=place_in_side)
+            whole.begin(ahead, [first, *behind])
         whole.step("collect")
         for part in inner:
             self._hooks.absorb(whole, part)

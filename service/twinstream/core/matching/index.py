@@ -32,13 +32,14 @@ class Pairs(NamedTuple):
 class SetAside(Protocol):
     """A part that an index has set aside, as the index sees it: see `scope`.
 
-    `owner` is the index that it was set aside from, `order` that of its events. `pieces` are its events by
-    side, `example` is the last that came to it; a `lost` one keeps none. While it is `gathering`, other
-    events of the same part may still match; else it takes every event.
+    `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
+    `pieces` are its events by side, `example` is the last that came to it; a `lost` one keeps none. While it
+    is `gathering`, other events of the same part may still match; else it takes every event.
     """
 
     owner: Index
     order: Order
+    depth: int
     pieces: tuple[list[Event], list[Event]]
     example: Event
 
@@ -185,14 +186,24 @@ class Index(ABC):
         return
 
     def feed_again(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        """Call `take` for the events that a scope returns; of the pairs, the left events are the partners."""
+        """Feed the events that a scope returns; of the pairs, the left events are the partners."""
         pairs = Pairs([], [])
         for side in Side:
-            for event in tails[side]:
-                if (partner := self.take(side, event, scope.route(event))) is not None:
-                    left, right = (event, partner) if side is Side.LEFT else (partner, event)
-                    pairs.partners.append(left)
-                    pairs.events.append(right)
+            found = (
+                self._feed_below(scope, side, tails[side]) if scope.depth else self.feed(side, tails[side])
+            )
+            left, right = (found.events, found.partners) if side is Side.LEFT else found
+            pairs.partners.extend(left)
+            pairs.events.extend(right)
+        return pairs
+
+    def _feed_below(self, scope: SetAside, side: Side, events: Iterable[Event]) -> Pairs:
+        """`feed` for events whose whole routes are not those of this node."""
+        pairs = Pairs([], [])
+        for event in events:
+            if (partner := self.take(side, event, scope.route(event))) is not None:
+                pairs.partners.append(partner)
+                pairs.events.append(event)
         return pairs
 
 
