@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals.attempts import Attempt
+from twinstream.core.clocks.input import InputPosition
 from twinstream.errors import DecodeError
 from twinstream.spec.decode.control import control_record
 from twinstream.spec.decode.headers import (
@@ -12,7 +13,6 @@ from twinstream.spec.decode.headers import (
     BATCH,
     INPUT,
     QUERY,
-    InputPosition,
     attempt_headers,
     attempt_of,
     input_header,

@@ -38,16 +38,19 @@ RUNS_LIMIT = 100
 
 InputPartition = tuple[str, int]
 """Topic and partition of the input."""
+InputPosition = tuple[str, int, int]
+"""The record of the input that a row comes from: its topic, partition and offset."""
 
 
 class Input(NamedTuple):
     """The parameters of the clock of the input in the comparison file.
 
-    `place_of` reads from the mark of an event the input record that it comes from, None if it names none.
+    `place_of` reads from the mark of an event the input record that it comes from, None if the mark cannot be
+    read. It is None where rows replace each other: none of them comes from one record.
     `window_end_of` reads the end of the window of an event, where the file names such a field.
     """
 
-    place_of: Callable[[Any], tuple[str, int, int] | None]
+    place_of: Callable[[Any], InputPosition | None] | None
     window_end_of: TimeOf | None
 
 

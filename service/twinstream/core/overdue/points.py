@@ -16,7 +16,7 @@ from itertools import count
 
 from twinstream.core.accounting.unmatched import OneSide, UnmatchedEvents
 from twinstream.core.clocks.event_time import EventTime, EventTimes
-from twinstream.core.clocks.input import Input, InputProgress
+from twinstream.core.clocks.input import Input, InputPosition, InputProgress
 from twinstream.core.events import FORM, MARK, RECORD, Event, Side
 
 SLACK = 1000
@@ -47,10 +47,8 @@ class PointsClock:
         if isinstance(self._clock, EventTime):
             time_ms = self._clock.time_of(event[FORM][RECORD])
         else:
-            place = None if event[MARK] is None else self._clock.place_of(event[MARK])
-            if place is not None:
-                topic, partition, offset = place
-                return (topic, partition), offset
+            if event[MARK] is not None and self._clock.place_of is not None:
+                return _on_its_partition(self._clock.place_of(event[MARK]))
             window_end_of = self._clock.window_end_of
             time_ms = None if window_end_of is None else window_end_of(event[FORM][RECORD])
         return None if time_ms is None else (TIME, time_ms)
@@ -69,6 +67,13 @@ class PointsClock:
     def passed(self, side: Side) -> dict[int, Event]:
         """The unsettled events of a side that the other one has passed, by object id; as of `settle`."""
         return self._waiting[side].passed(self.reached(side.other))
+
+
+def _on_its_partition(place: InputPosition | None) -> Point | None:
+    if place is None:
+        return None  # It comes from one record of the input, and its mark does not tell which.
+    topic, partition, offset = place
+    return (topic, partition), offset
 
 
 class Points:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 from twinstream.core.clocks.event_time import EventTime
-from twinstream.core.clocks.input import Input
+from twinstream.core.clocks.input import Input, InputPosition
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.decode.headers import InputPosition, input_position
+from twinstream.spec.decode.headers import input_position
 from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import read
@@ -33,13 +32,9 @@ def clock_of(spec: Spec, codec: Codec) -> EventTime | Input | None:
         )
     if overdue.clock == "input":
         window_end = overdue.window_end
-        place_of = _place if spec.folding is None else _no_place
+        place_of = _place if spec.folding is None else None
         return Input(place_of, None if window_end is None else time_of(spec, codec, window_end))
     return None
-
-
-def _no_place(_mark: Any) -> None:
-    """A row that others may have replaced comes from no one input record."""
 
 
 def _place(mark: str) -> InputPosition | None:

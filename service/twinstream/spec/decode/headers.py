@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from twinstream.core.arrivals.attempts import Attempt
+from twinstream.core.clocks.input import InputPosition
 from twinstream.errors import DecodeError
 from twinstream.spec.describe import trait
 
@@ -29,10 +30,6 @@ _NUMBER = "[0-9]{1,18}"
 _BATCH = re.compile(_NUMBER)
 _ATTEMPT = re.compile(rf"(?P<execution>[^/]+)/(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})")
 _INPUT = re.compile(rf"(?P<topic>.+):(?P<partition>{_NUMBER}):(?P<offset>{_NUMBER})")
-
-
-InputPosition = tuple[str, int, int]
-"""The record of the pipelines' input that a row comes from: its topic, partition and offset."""
 
 
 def input_header(topic: str, partition: int, offset: int) -> tuple[str, bytes]:

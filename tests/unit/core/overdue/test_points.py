@@ -159,6 +159,16 @@ def test_a_window_that_the_watermark_has_not_passed_is_not_overdue() -> None:
     assert not driver.comparison.diverged
 
 
+def test_an_event_of_an_input_record_is_not_judged_by_its_window_even_if_its_mark_cannot_be_read() -> None:
+    driver = marked(window_end=", window_end: end")
+    for number, mark in enumerate(("in:0:500", "in:0:x")):
+        driver.feed(LEFT, [record({"k": number, "end": 5})], marks=[mark])
+    for batch in range(3):
+        say(driver, RIGHT, batch, consumed=400, watermark=10)
+    driver.look()
+    assert not driver.comparison.diverged
+
+
 def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     driver = marked("identity: [k]")
     driver.feed(LEFT, [record({"k": "a", "v": 1})], marks=["in:0:0"])
