@@ -61,6 +61,11 @@ def is_no_poison(event: Event) -> bool:
     return True
 
 
+def none_or_one(event: Event) -> bool:
+    picks = event.get("picks", [event])
+    return all(one.get("pick") in (None, 1) for one in picks)
+
+
 _turns = itertools.count()
 
 
@@ -115,6 +120,17 @@ def test_functions_of_two_fields_judge_them_together() -> None:
     both = {"order": "unordered", "equality": {"any_of": names}}
     assert check(both, [{"a": 1, "b": 9}], [{"a": 4, "b": 6}]).equivalent
     assert not check(both, [{"a": 1, "b": 9}], [{"a": 4, "b": 9}]).equivalent
+
+
+@pytest.mark.parametrize("value", [{}, {"pick": None}, {"pick": 1}, {"pick": 2}])
+@pytest.mark.parametrize("other", [{}, {"pick": None}, {"pick": 1}, {"pick": 2}])
+def test_where_absent_is_null_a_right_value_may_be_either(value: Event, other: Event) -> None:
+    right = 2 not in (*value.values(), *other.values()) or value == other
+    for wrap in (lambda one: one, lambda one: {"picks": [one]}):
+        path = "pick" if wrap(value) is value else "picks.pick"
+        equality = {"any_of": {path: f"{HERE}:none_or_one"}, "absent_is_null": True}
+        answer = check({"order": "total", "equality": equality}, [wrap(value)], [wrap(other)])
+        assert (answer.verdict == "EQUIVALENT") is right
 
 
 def test_an_ignored_field_is_not_seen() -> None:

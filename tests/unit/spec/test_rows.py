@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import twinstream
 from tests.support.streams import SPEAKING, record
 from twinstream.core.events import Form, Side
 from twinstream.offline.check import check
@@ -23,6 +24,10 @@ LIVES = (
     HEAD + "order: {per_key: [k]}\nemits: {retract: {id: k, valid_from: a, valid_to: b, settled_by: input}}\n"
 )
 WINDOWS = HEAD + "order: unordered\nemits: {upsert: {key: [k], settled_by: {watermark: end}}}\n"
+
+
+UPSERT = {"upsert": {"key": ["k"], "settled_by": "input"}}
+RETRACT = {"retract": {"id": "k", "valid_from": "a", "valid_to": "b", "settled_by": "input"}}
 
 
 def read(file: str, *records: bytes | None) -> tuple[Codec, list[Form], list[str | None]]:
@@ -89,6 +94,15 @@ def test_numbers_of_one_value_are_one_key() -> None:
 )
 def test_a_record_of_which_no_key_can_be_told_is_no_event(file: str, row: bytes | None, reason: str) -> None:
     assert reason in refusal(file, row)
+
+
+@pytest.mark.parametrize("emits", [UPSERT, RETRACT])
+def test_where_absent_is_null_an_absent_field_tells_which_rows_replace_each_other(emits: Any) -> None:
+    spec = {"order": "unordered", "equality": {"absent_is_null": True}, "emits": emits}
+    rows = [{"k": None, "a": 1, "b": None, "n": n} for n in (1, 2)]
+    absent = {"a": 1, "n": 2}
+    assert twinstream.check(spec, rows, [absent]).verdict == "EQUIVALENT"
+    assert twinstream.check(spec, rows, [{**absent, "n": 1}]).verdict == "DIVERGED"
 
 
 def test_a_deletion_equals_no_row_and_every_deletion_of_its_key() -> None:

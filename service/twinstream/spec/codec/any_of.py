@@ -33,11 +33,14 @@ Judge = Callable[[Any], bool]
 class AnyOf:
     """The fields of one equality that may have any right value, each with its judge.
 
-    `inside` is the path of an event's value in what was decoded, which may be a whole record.
+    `inside` is the path of an event's value in what was decoded, which may be a whole record. With
+    `absent_is_null` a field that is absent has the value null, and that may be right.
     """
 
-    def __init__(self, judges: Sequence[tuple[Path, Judge]], inside: Path = ()) -> None:
-        self._judges, self._inside = judges, inside
+    def __init__(
+        self, judges: Sequence[tuple[Path, Judge]], inside: Path = (), *, absent_is_null: bool = False
+    ) -> None:
+        self._judges, self._inside, self._absent_is_null = judges, inside, absent_is_null
         self.paths = [path for path, _ in judges]
 
     def right(self, value: Any) -> set[Path]:
@@ -49,8 +52,21 @@ class AnyOf:
         """The canonical value of an event, changed in place. Raises RelationError."""
         right = self.right(value)
         for path, _ in self._judges:
+            if path in right and self._absent_is_null:
+                _put_null(value, path)
             visit(value, path, _as_right if path in right else _as_it_is)
         return value
+
+
+def _put_null(value: Any, path: Path) -> None:
+    """Put null where an object lacks the member at a path, in each element of an array on the way."""
+    if type(value) is list:
+        for item in value:
+            _put_null(item, path)
+    elif type(value) is dict and len(path) == 1:
+        value.setdefault(path[0], None)
+    elif type(value) is dict:
+        _put_null(value.get(path[0]), path[1:])
 
 
 def _as_right(_value: Any) -> Any:

@@ -376,6 +376,7 @@ def _judging(spec: Spec) -> Callable[[Equality], AnyOf | None]:
                 for key in [dotted((*at, "any_of", field))]
             ],
             inside=("$value",) if spec.whole else (),
+            absent_is_null=equality.absent_is_null,
         )
         for at, equality in spec.equalities
         if equality.any_of

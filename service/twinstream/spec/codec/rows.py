@@ -14,7 +14,7 @@ from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.file.emits import Retract
-from twinstream.spec.file.model import Spec
+from twinstream.spec.file.model import DEFAULT_KIND, Spec
 from twinstream.spec.file.paths import ABSENT, path_text, read
 
 DELETED = b"\x00deleted "
@@ -27,6 +27,8 @@ class RowKeys:
     def __init__(self, spec: Spec) -> None:
         assert spec.folding is not None, "rows have keys where they replace each other"
         form = spec.folding.form
+        kind = spec.row_kinds[0] if spec.row_kinds else DEFAULT_KIND
+        self._absent_is_null = spec.equality_of(kind).absent_is_null
         self._paths = [spec.path_of(field) for field in spec.folding.key]
         self._window_end = None if spec.folding.window_end is None else spec.path_of(spec.folding.window_end)
         self._unit = UNITS[spec.overdue.unit]
@@ -61,9 +63,10 @@ class RowKeys:
         begin, end = (canonical_value(self._member(value, path)) for path in self._lifetime)
         return begin == end
 
-    @staticmethod
-    def _member(value: Any, path: tuple[str, ...]) -> Any:
+    def _member(self, value: Any, path: tuple[str, ...]) -> Any:
         member = read(value, path)
+        if member is ABSENT and self._absent_is_null:
+            return None
         if member is ABSENT:
             named = path_text(path)
             raise DecodeError(f"field `{named}`, that tells which rows replace each other, is missing")
