@@ -32,6 +32,7 @@ from twinstream.status.comparison import (
     ComparisonStatus,
     ExplainedCount,
     FoundOverTime,
+    Frontier,
     Health,
     Hole,
     PartitionProgress,
@@ -177,6 +178,22 @@ def test_of_how_far_it_has_come_the_shard_furthest_behind_counts() -> None:
     ]
     assert found.checkpoint.sequence == 7
     assert both(ahead, said(status(verified_through=None))).verified_through is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("2026-07-01T00:00:09.000Z", "2026-07-01T00:00:10.000Z"), ("in 0: 9", "in 0: 10")]
+)
+def test_the_frontier_is_that_of_the_shard_furthest_behind_and_names_it(one: str, other: str) -> None:
+    nothing = Frontier()
+
+    def at(place: str | None, held: str | None = None) -> ShardStatus:
+        reference = Frontier(at=place, held_back_by=held)
+        return said(status(frontier=Sides[Frontier](reference=reference, candidate=nothing)))
+
+    late = Frontier(at=one, held_back_by="shard 1 of 2: partition 1")
+    assert both(at(other, "partition 0"), at(one, "partition 1")).frontier.reference == late
+    assert both(at(one), at(None)).frontier.reference == nothing
+    assert both(at(one, "one"), at(one, "one")).frontier.reference.held_back_by == "one"
 
 
 def test_what_several_shards_met_is_one_hole() -> None:

@@ -17,6 +17,7 @@ Everything is a pure function of the shards' last statuses.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -38,7 +39,7 @@ from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
 from twinstream.grouping.wording import with_sentences
 from twinstream.spec.file.evidence import Wanted
-from twinstream.status.common import Accounts, Sides, Verdict
+from twinstream.status.common import Accounts, SideName, Sides, Verdict
 from twinstream.status.comparison import (
     CheckedSide,
     CheckpointInfo,
@@ -46,6 +47,7 @@ from twinstream.status.comparison import (
     CheckStatus,
     ComparisonStatus,
     Coverage,
+    Frontier,
     Health,
     Histogram,
     Hole,
@@ -116,6 +118,7 @@ def merged(
             "verified_through": _if_known(min, [status.verified_through for status in statuses]),
             "verified_age_seconds": _if_known(max, [status.verified_age_seconds for status in statuses]),
             "progress": progress,
+            "frontier": _frontiers(said, expected.shards),
             "match_latency": _histogram(status.match_latency for status in statuses),
             "processing": _histogram(status.processing for status in statuses),
             "checkpoint": _checkpoint(statuses),
@@ -308,6 +311,24 @@ def _by_side(
     sides = {side: merge([getattr(part, side) for part in parts]) for side in ("reference", "candidate")}
     both: Sides[Any] = type(parts[0])(**sides)
     return both
+
+
+def _frontiers(said: ShardStatuses, count: int) -> Sides[Frontier]:
+    """On each side the frontier of the shard furthest behind, with its name before what holds it back."""
+
+    def furthest_behind(side: SideName) -> Frontier:
+        own: dict[int, Frontier] = {n: getattr(shard.status.frontier, side) for n, shard in said.items()}
+        least = min(own.values(), key=_how_far)
+        held = least.held_back_by
+        alike = {n: [held] for n, one in own.items() if held is not None and one.held_back_by == held}
+        return least.model_copy(update={"held_back_by": next(iter(of_shards(alike, count)), None)})
+
+    return Sides[Frontier](reference=furthest_behind("reference"), candidate=furthest_behind("candidate"))
+
+
+def _how_far(frontier: Frontier) -> list[int]:
+    """The numbers in the text of a frontier, which is a time or offsets of the input: they are in order."""
+    return list(map(int, re.findall(r"\d+", frontier.at or "")))
 
 
 def _account(parts: Sequence[Accounts]) -> Accounts:
