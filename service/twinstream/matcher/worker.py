@@ -137,6 +137,7 @@ class Worker:
             self._resets,
             self._secrecy.mask,
         )
+        run.comparison.partnerless.pause = self._keep_lease
         self._reader = Reader(run, self._source, self._clock, self._caution)
         self._settlement = Settlement(run, self._source, self._clock, self._clock_skew)
         self._schedule = SaveSchedule(run, self._source, self._writer, self._clock, self._head)
@@ -390,7 +391,13 @@ class Worker:
 
     def _report_closed(self) -> None:
         """Report the differences of scopes that have closed, and those that turned out to decide nothing."""
-        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+        closed, tainted = self.comparison.take_closed(), self.comparison.take_tainted()
+        self._reports.add(closed, tainted, self._keep_lease)
+
+    def _keep_lease(self) -> None:
+        """Prolong the lease within a long survey: a standby takes over only from a process that hangs."""
+        if self._writer.may_try():
+            self._writer.renewed()
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._run.situation

@@ -50,6 +50,9 @@ KEPT_BYTES = 64 * 2**20
 READ_AT_ONCE = 50_000
 """The most differences of one look whose records are read for their groups: about a second. Of a larger flood
 only the kind, the place and the time count, so that the matcher keeps its lease."""
+GROUPED_AT_ONCE = 20_000
+REPORTED_AT_ONCE = 1_000
+"""Differences that are grouped, and reported, between two pauses: well below a second."""
 EXPLAINED_BYTES = 8 * 2**20
 """The same for examples of explained differences."""
 
@@ -84,19 +87,25 @@ class Reports:
         self._found = TimesFound()
         self.found = status.FoundOverTime()
 
-    def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
+    def add(
+        self, closed: Iterable[Divergence], tainted: Iterable[int], pause: Callable[[], object] = bool
+    ) -> None:
         """Add the findings of closed scopes, and the numbers of those that turned out to decide nothing.
 
-        Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted, and grouped.
+        Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted, and grouped. While many are
+        added, `pause` is called now and then.
         """
         found, seen = list(closed), self._clock.now()
-        for divergence in found[:READ_AT_ONCE]:
-            self._group(divergence, self._explainer.outline, seen)
-        for divergence in found[READ_AT_ONCE:]:
-            self._group(divergence, self._explainer.outline_unread, seen)
+        for place, divergence in enumerate(found):
+            outline = self._explainer.outline if place < READ_AT_ONCE else self._explainer.outline_unread
+            self._group(divergence, outline, seen)
+            if place % GROUPED_AT_ONCE == GROUPED_AT_ONCE - 1:
+                pause()
         kept = [divergence for divergence in found if divergence.number < self._kept]
-        for divergence in self._each(kept):
+        for place, divergence in enumerate(self._each(kept)):
             self._close(divergence)
+            if place % REPORTED_AT_ONCE == REPORTED_AT_ONCE - 1:
+                pause()
         self._taint(set(tainted))
 
     def _group(

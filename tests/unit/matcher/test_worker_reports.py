@@ -9,6 +9,7 @@ from loadtest.memory import MemoryStore
 from tests.support.workers import SPEC, Bench
 from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
+from twinstream.core.overdue import partnerless
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Worker
 from twinstream.reporting import divergences as reports
@@ -166,6 +167,30 @@ def test_what_is_known_anew_of_a_saved_difference_is_shown_when_it_is_saved() ->
 
 
 _PROVES = "overdue: {clock: arrival, after: 60s, proves: true}\n"
+
+
+def test_a_survey_that_proves_very_many_differences_prolongs_the_lease_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partnerless, "PAUSE_CALLS", 10)
+    bench = Bench(spec=SPEC.replace("{per_key: [k]}", "unordered\nidentity: [k]") + _PROVES)
+    worker = bench.started()
+    keys = [f"key {number}" for number in range(100)]
+    for side in Side:
+        bench.write(side, *((key, side) for key in keys))
+    bench.run(worker)
+    bench.write_both(("on", 1), at_ms=200_000)
+    bench.run(worker)
+    found_before = []
+
+    def renew(*_: object) -> bool:
+        found_before.append(bench.status().divergences.total)
+        return True
+
+    monkeypatch.setattr(MemoryStore, "renew", renew)
+    bench.clock.advance(200)
+    assert bench.run(worker).divergences.total == 100
+    assert found_before.count(0) > 20
 
 
 def test_a_worker_says_at_its_start_which_divergences_stand(bench: Bench) -> None:

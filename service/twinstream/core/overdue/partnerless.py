@@ -2,12 +2,17 @@
 
 An event is known to have none when both sides have ended, or when a clock proves it (see `judging`). Two such
 events of one identity, one of each side, are one event that has changed (see `findings`).
+
+Where everything differs, a clock may prove hundreds of thousands at once, some 15 µs each. So `pause` is
+called now and then, for whatever must not wait that long.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
 
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
@@ -20,13 +25,17 @@ from twinstream.core.rules import Rules
 
 Pieces = tuple[list[Event], list[Event]]
 """Events by side."""
+PAUSE_CALLS = 20_000
+"""The calls of one function between two pauses: well below a second."""
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Partnerless:
     """The unmatched events in the index and in scopes that have no partner.
 
-    `at_end` counts, by side, the events that were left when the input ended. `_asked` are the partitions,
-    with their side, whose first event that faces an end was tried as a proof.
+    `at_end` counts, by side, the events that were left when the input ended. `pause` may be set. `_asked` are
+    the partitions, with their side, whose first event that faces an end was tried as a proof.
     """
 
     def __init__(
@@ -35,6 +44,9 @@ class Partnerless:
         self._rules, self._index, self._open_scopes, self._hooks = rules, index, open_scopes, hooks
         self._differences, self._certainty = differences, differences.certainty
         self._is_copy = differences.ledger.is_copy
+        self.pause: Callable[[], object] = bool
+        self._letter = self._pausing(rules.letter)
+        self._identity = None if rules.identity is None else self._pausing(rules.identity)
         self.at_end = [0, 0]
         self._asked: set[tuple[Side, int | None]] = set()
 
@@ -101,7 +113,7 @@ class Partnerless:
 
     def _gone(self, proven: Pieces) -> Pieces:
         """Events that are proven to have no partner, each with an event of its identity on the other side."""
-        if (identity := self._rules.identity) is None:
+        if (identity := self._identity) is None:
             return proven
         gone = (list(proven[0]), list(proven[1]))
         for side in Side:
@@ -131,11 +143,22 @@ class Partnerless:
         return self._explain(gone, moment, is_checked)
 
     def _explain(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
-        rules = self._rules
-        findings = explain_partnerless(*gone, rules.letter, rules.identity, self._is_copy)
+        findings = explain_partnerless(*gone, self._letter, self._identity, self._is_copy)
+        is_checked = self._pausing(is_checked)
         for finding in findings:
             self._differences.settle(finding, moment, tainted=not is_checked(finding))
         return findings
+
+    def _pausing(self, function: Callable[[T], R]) -> Callable[[T], R]:
+        """The function, with a pause every `PAUSE_CALLS` calls."""
+        calls = count(1)
+
+        def called(argument: T) -> R:
+            if next(calls) % PAUSE_CALLS == 0:
+                self.pause()
+            return function(argument)
+
+        return called
 
     def _count(self, findings: list[Finding]) -> None:
         for finding in findings:
