@@ -35,7 +35,7 @@ from twinstream.core.diagnosis.looks import Look
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
 from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
-from twinstream.core.matching.index import Hooks, Index, Pairs
+from twinstream.core.matching.index import Hooks, Index, Pairs, node_of_scopes
 from twinstream.core.order import Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
 from twinstream.core.proofs import Starts, place_of
@@ -361,11 +361,11 @@ class OpenScopes:
         be a known difference stays in dispute, unless it is one as it is now.
         """
         while self._passed and self._credit > 0:
-            scope, size = self._passed.pop()
-            if scope not in self.scopes or len(scope) != size or size > self._rules.scope_limit:
+            passed, size = self._passed.pop()
+            if passed not in self.scopes or len(passed) != size or size > self._rules.scope_limit:
                 continue
-            if scope.gathering and self._rules.proves:
-                self._complete(scope.owner)
+            if (scope := self._with_all_around(passed, index)) is None:
+                continue
             explanation = self.explain(scope, whole=True)
             self._credit -= scope.cost
             if self._rules.proves or self._is_settled(scope, explanation.findings):
@@ -374,6 +374,17 @@ class OpenScopes:
                 self._settle_all(index, ended)
             else:
                 scope.kept_at = size
+
+    def _with_all_around(self, scope: Scope, index: Index) -> Scope | None:
+        """The scope with the unmatched events around it that explain it, where a clock proves these, too.
+
+        None if it closed when they came to it.
+        """
+        node = node_of_scopes(index)(scope) if self._rules.proves else None
+        if node is None:
+            return scope
+        self._complete(node)
+        return next((whole for whole in node.scopes() if not whole.lost), None)
 
     def _is_settled(self, scope: Scope, findings: Sequence[Finding]) -> bool:
         """Whether no late event could change the findings of a scope."""

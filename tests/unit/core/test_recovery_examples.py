@@ -74,6 +74,9 @@ NAMED = {"identity": ["type", "n"]}
             "r1 r2 E1 r3 E2 r4 E3", "r1 r3 E2 r4 E3", "missing r2, missing E1", {}, id="one and its marker"
         ),
         pytest.param(
+            "r1 E1 r2 r3 r4", "r2 r3 r4", "missing r1, missing E1", {}, id="one and its marker, the last"
+        ),
+        pytest.param(
             "r1=1 r2=2 r3=3 E", "r1=1 r2=7 r3=3 E", "changed r2=2 r2=7", NAMED, id="an event changed"
         ),
     ],

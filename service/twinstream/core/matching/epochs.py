@@ -302,16 +302,32 @@ class EpochsIndex(Index):
         assert self._aside is not None
         self._aside.add(side, barrier)
 
+    def _is_torn(self) -> bool:
+        """Whether events of the open epoch are set aside, and one side is past its end.
+
+        The side behind may have lost that barrier. Then the partners of its events are behind it, and only
+        both epochs together show what is left over.
+        """
+        return self._ahead is not None and next(self._open.scopes(), None) is not None
+
+    def torn(self) -> Iterator[Index]:
+        return iter((self,)) if self._is_torn() else self._open.torn()
+
     def gathered(self, side: Side) -> Iterator[Event]:
-        if self._aside is None or not self._aside.gathering:
-            return self._open.gathered(side)
-        return (event for event, _ in self.unmatched(side))
+        if self._is_torn() or (self._aside is not None and self._aside.gathering):
+            return (event for event, _ in self.unmatched(side))
+        return self._open.gathered(side)
 
     def complete(self) -> None:
-        if self._aside is not None and self._aside.gathering:
+        if self._ahead is not None:
             self._hooks.settle(self._open)
+        if self._aside is not None and self._aside.gathering:
             self._doubt_forgotten(self._aside.example)
             self._complete(self._aside)
+        elif self._is_torn():
+            barrier = self._queued[0].barrier
+            self._doubt_forgotten(barrier)
+            self._complete(self._hooks.open(self, self._order, self._depth), barrier)
         else:
             self._open.complete()
 

@@ -143,11 +143,18 @@ class Index(ABC):
         """Drop unmatched events of a side, which are settled without a partner."""
 
     def gathered(self, side: Side) -> Iterator[Event]:  # noqa: ARG002 - epochs gather
-        """The unmatched events of a side that will go to a gathering scope unless they match before."""
+        """The unmatched events of a side that will go to a scope with others, unless they match before."""
+        return iter(())
+
+    def torn(self) -> Iterator[Index]:
+        """The nodes whose scopes cannot be explained without the unmatched events around them."""
         return iter(())
 
     def complete(self) -> None:
-        """Give gathering scopes all unmatched events of their parts: no more events of either side come."""
+        """Give gathering scopes, and those of torn nodes, all unmatched events of their parts.
+
+        No more events of either side come.
+        """
         return
 
     @abstractmethod
@@ -205,6 +212,15 @@ class Index(ABC):
                 pairs.partners.append(partner)
                 pairs.events.append(event)
         return pairs
+
+
+def node_of_scopes(index: Index) -> Callable[[SetAside], Index | None]:
+    """For scopes of an index: the node that a scope is explained with, where it needs events around it.
+
+    Complexity: O(n) in the parts and scopes of the index.
+    """
+    torn = {scope: node for node in index.torn() for scope in node.scopes()}
+    return lambda scope: torn.get(scope, scope.owner if scope.gathering else None)
 
 
 def route_at(event: Event, depth: int) -> Any:

@@ -76,6 +76,10 @@ class KeyedIndex(Index):
         for part in self._parts.values():
             yield from part.gathered(side)
 
+    def torn(self) -> Iterator[Index]:
+        for part in self._parts.values():
+            yield from part.torn()
+
     def complete(self) -> None:
         for part in self._parts.values():
             part.complete()

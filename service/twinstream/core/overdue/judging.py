@@ -16,6 +16,7 @@ from twinstream.core.accounting.halves import REACH, Half, Reach
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
+from twinstream.core.matching.index import node_of_scopes
 from twinstream.core.overdue.set_apart import SetApart
 
 
@@ -118,9 +119,11 @@ class Judge:
         if not self.apart.scopes or not reading.gapless or self.apart.copies:
             return
         left, right = (self.clock.has_passed(side, reading) for side in Side)
+        node_of = node_of_scopes(self.apart.index)
         for scope in self.apart.scopes:
             pieces = map(reversed, scope.pieces)  # The last event to come is the last to be passed.
             if not scope.lost and all(map(left, next(pieces))) and all(map(right, next(pieces))):
-                more = [scope.owner.gathered(side) for side in Side] if scope.gathering else ((), ())
+                node = node_of(scope)
+                more = ((), ()) if node is None else [node.gathered(side) for side in Side]
                 if all(map(left, more[0])) and all(map(right, more[1])):
                     yield scope

@@ -226,3 +226,34 @@ def test_an_axis_that_nobody_has_reached_passes_nothing() -> None:
     held.came(LEFT, events)
     held.settle()
     assert list(waiting.passed({1: 9}).values()) == [events[1], events[3]]
+
+
+KNOWN = """known_differences:
+- {id: K, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, ceiling: {count: 9}}
+"""
+
+
+@pytest.mark.parametrize("looks", [[], [2], [3], [5], [3, 5], [4, 6]])
+@pytest.mark.parametrize("inner", ["total", "{per_key: [k]}", "unordered"])
+@pytest.mark.parametrize("more", ["", KNOWN])
+def test_a_barrier_lost_with_an_event_before_it_is_the_same_difference_whenever_somebody_looks(
+    looks: list[int], inner: str, more: str
+) -> None:
+    kinds = "kinds: {e: {where: {t: e}}, row: {}}\n"
+    driver = marked(kinds + more, order=f"{{barrier: e, inner: {inner}}}")
+    read = 0
+    for batch, end in enumerate((*looks, 10, 10)):
+        for side in Side:
+            kept = [offset for offset in range(read, end) if side is LEFT or offset > 1]
+            values = [record({"t": "e" if n in {1, 5, 7} else "row", "n": n, "k": 0}) for n in kept]
+            driver.feed(side, values, marks=[f"in:0:{offset}" for offset in kept])
+            say(driver, side, batch, consumed=end)
+        read = end
+        driver.look()
+        driver.comparison.review()
+        driver.look()
+        driver.comparison.review()
+    driver.end()
+    assert driver.comparison.matched == 8
+    assert driver.kinds() == ([] if more else ["missing", "missing"])
+    assert driver.comparison.diverged is not bool(more)
