@@ -70,6 +70,13 @@ class Line(NamedTuple):
     key: bytes | None = None
 
 
+class KeptRecord(NamedTuple):
+    """A record as Kafka has it, None for a tombstone, and its timestamp."""
+
+    record: bytes | None
+    timestamp_ms: int
+
+
 class Gap(NamedTuple):
     """Expected records that are not read: those from `wanted` to before `available`, the next one.
 

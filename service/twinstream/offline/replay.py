@@ -37,6 +37,7 @@ from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.pairing.tolerant import matching
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
+from twinstream.ports import KeptRecord
 from twinstream.spec.codec.codec import IGNORED, Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.compile.known import known_differences
@@ -53,13 +54,6 @@ ALONE = 1 << 62
 _SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
 _INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
 """A number that a report can hold only as text."""
-
-
-class KeptRecord(NamedTuple):
-    """A record as Kafka has it, and its timestamp."""
-
-    record: bytes | None
-    timestamp_ms: int
 
 
 class Seat(NamedTuple):
@@ -141,7 +135,7 @@ class Replay:
     If the record of an event is missing, its value is taken from the report.
     """
 
-    def __init__(self, spec: Spec, records: Mapping[Place, KeptRecord | None] | None = None) -> None:
+    def __init__(self, spec: Spec, records: Mapping[Place, KeptRecord] | None = None) -> None:
         self._spec, self._codec, self._records = spec, Codec(spec), records
         self._now = datetime.now(UTC)
         self._declared = {rule.id: rule for rule in known_differences(spec, self._codec)}

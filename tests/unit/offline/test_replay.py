@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT
 from twinstream.errors import InputError
-from twinstream.offline.replay import KeptRecord, Replay, cases_of
+from twinstream.offline.replay import Replay, cases_of
+from twinstream.ports import KeptRecord
 from twinstream.spec.load import loads
 
 HEAD = "version: 1\nname: rides\nreference: {topic: a}\ncandidate: {topic: b}\n"

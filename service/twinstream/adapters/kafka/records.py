@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka.client import LinkFaults, Properties, opened
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
+from twinstream.ports import KeptRecord
 
 FORWARD = 1000
 """Up to so many records are read and skipped rather than seeking past them."""
@@ -35,13 +35,6 @@ _DEFAULTS: Properties = {
 }
 
 
-class FoundRecord(NamedTuple):
-    """A record, None for a tombstone, and its timestamp."""
-
-    record: bytes | None
-    timestamp_ms: int
-
-
 def know(consumer: Consumer, topic: str, seconds: float = METADATA_SECONDS) -> None:
     """Ask for the metadata of a topic before a consumer is assigned some of it; best effort.
 
@@ -53,34 +46,35 @@ def know(consumer: Consumer, topic: str, seconds: float = METADATA_SECONDS) -> N
 
 def records_at(
     brokers: str,
-    places: Iterable[tuple[str, int, int]],
+    topics: Mapping[Side, str],
+    places: Iterable[Place],
     properties: Properties,
-    read: Callable[[Message], bytes | None] = Message.value,
-) -> dict[tuple[str, int, int], FoundRecord]:
-    """The records at some places (topic, partition, offset), without those that no longer exist.
+    read: Callable[[Message], bytes | None],
+) -> dict[Place, KeptRecord]:
+    """The records of both topics at some places, without those that no longer exist.
 
     It joins no group and commits nothing. Raises SourceError if Kafka does not answer.
     """
     link = LinkFaults()
-    wanted: dict[tuple[str, int], list[int]] = {}
-    for topic, partition, offset in sorted(set(places)):
-        wanted.setdefault((topic, partition), []).append(offset)
     told = {"bootstrap.servers": brokers, "error_cb": link.heard}
-    consumer = opened(Consumer, {**_DEFAULTS, **properties, **told})
-    found: dict[tuple[str, int, int], FoundRecord] = {}
-    try:
-        for (topic, partition), offsets in wanted.items():
-            for offset, record in of_partition(
-                consumer, topic, partition, offsets, read, lambda: SILENCE_SECONDS
-            ):
-                if record is not None:
-                    found[topic, partition, offset] = record
-    except TimeoutError:
-        why = link.causes or f"is it there, and is {topic}?"
-        raise SourceError(f"kafka at {brokers} does not answer: {why}") from None
-    finally:
-        consumer.close()
+    found: dict[Place, KeptRecord] = {}
+    with closing(opened(Consumer, {**_DEFAULTS, **properties, **told})) as consumer:
+        for (side, partition), offsets in _by_partition(places):
+            records = of_partition(consumer, topics[side], partition, offsets, read, lambda: SILENCE_SECONDS)
+            try:
+                found |= {
+                    (side, partition, offset): record for offset, record in records if record is not None
+                }
+            except TimeoutError:
+                why = link.causes or f"is it there, and is {topics[side]}?"
+                raise SourceError(f"kafka at {brokers} does not answer: {why}") from None
     return found
+
+
+def _by_partition(places: Iterable[Place]) -> list[tuple[tuple[Side, int], list[int]]]:
+    """The offsets of some places, in order."""
+    groups = groupby(sorted(set(places)), itemgetter(0, 1))
+    return [(key, [offset for _, _, offset in group]) for key, group in groups]
 
 
 def of_partition(
@@ -90,7 +84,7 @@ def of_partition(
     offsets: Sequence[int],
     read: Callable[[Message], bytes | None],
     patience: Callable[[], float],
-) -> Iterator[tuple[int, FoundRecord | None]]:
+) -> Iterator[tuple[int, KeptRecord | None]]:
     """The records at some ascending offsets, each as soon as it is read; None for one that does not exist.
 
     `patience` gives how long to wait for the next ones, in seconds. Raises TimeoutError if nothing comes
@@ -115,7 +109,7 @@ def of_partition(
             while left and left[-1] < position - 1:
                 yield left.pop(), None
             if left and left[-1] == position - 1:
-                yield left.pop(), FoundRecord(read(message), message.timestamp()[1])
+                yield left.pop(), KeptRecord(read(message), message.timestamp()[1])
 
 
 def _check(error: KafkaError) -> None:
@@ -152,8 +146,7 @@ class KafkaRecall:
         found: dict[Place, bytes | None] = {}
         try:
             consumer = self._consumer = self._consumer or Consumer(self._config)
-            for (side, partition), wanted in self._in_turn(places):
-                offsets = [offset for _, _, offset in wanted]
+            for (side, partition), offsets in self._in_turn(places):
                 topic = self._topics[side]
                 for offset, record in of_partition(
                     consumer, topic, partition, offsets, self._read, lambda: until - time.monotonic()
@@ -163,10 +156,9 @@ class KafkaRecall:
             pass  # Records not read in time, for whatever reason, are asked for again.
         return found
 
-    def _in_turn(self, places: Iterable[Place]) -> list[tuple[tuple[Side, int], list[Place]]]:
-        """The places by partition, each time starting with another one."""
-        ordered = sorted(set(places))
-        groups = [(key, list(group)) for key, group in groupby(ordered, itemgetter(0, 1))]
+    def _in_turn(self, places: Iterable[Place]) -> list[tuple[tuple[Side, int], list[int]]]:
+        """The offsets by partition, each time starting with another one."""
+        groups = _by_partition(places)
         self._turn += 1
         first = self._turn % max(1, len(groups))
         return groups[first:] + groups[:first]

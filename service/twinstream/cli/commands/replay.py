@@ -14,9 +14,10 @@ from twinstream.cli.asking.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import print_json
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka
-from twinstream.core.events import Place
+from twinstream.core.events import Place, Side
 from twinstream.errors import InputError, SettingsError
-from twinstream.offline.replay import OUTCOMES, Case, KeptRecord, Outcome, Replay, Replayed, cases_of
+from twinstream.offline.replay import OUTCOMES, Case, Outcome, Replay, Replayed, cases_of
+from twinstream.ports import KeptRecord
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, load
@@ -126,16 +127,15 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
                 )
 
 
-def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Place, KeptRecord | None]:
+def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Place, KeptRecord]:
     """The records of all events, as far as Kafka still has them."""
     from twinstream.adapters.kafka.records import records_at
     from twinstream.adapters.kafka.source import record_reader
 
-    wanted = {seat.place: (seat.topic, *seat.place[1:]) for case in cases for seat in case.seats}
-    read = record_reader(spec)
+    topics = {side: spec.version_of(side).topic for side in Side}
+    places = [seat.place for case in cases for seat in case.seats]
     with reaching_kafka():
-        found = records_at(kafka.brokers, wanted.values(), kafka.kafka, read)
-    return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}
+        return records_at(kafka.brokers, topics, places, kafka.kafka, record_reader(spec))
 
 
 def _told(answers: Sequence[Replayed]) -> Iterator[str]:
