@@ -6,7 +6,9 @@ part of an explanation that reads hidden values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from functools import cache
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Finding
@@ -15,7 +17,7 @@ from twinstream.explain.masking import HIDDEN, Mask, plain
 from twinstream.explain.picture import json_text
 from twinstream.grouping.common import NO_MEMBERS, Members
 from twinstream.grouping.difference import short
-from twinstream.spec.codec.codec import Codec, Opened
+from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.codec.reduction import differences
 from twinstream.spec.file.model import Spec
@@ -78,36 +80,17 @@ class Visible:
         self._spec, self._codec, self._show = spec, codec, show
         self._keys = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
         self.identity_fields: tuple[str, ...] = tuple(spec.named_by or ())
-        self._read: dict[Any, Any] | None = None
+        self._opened, self._whole, self._pair = codec.opened, self._read_whole, self._read_pair
 
     def once(self) -> Visible:
         """The same for a single divergence: it reads each record once, and lives no longer."""
-        one = Visible.__new__(Visible)
-        one.__dict__.update(self.__dict__, _read={})
+        one = copy(self)
+        one._opened = cache(self._codec.opened)
+        one._whole, one._pair = cache(one._read_whole), cache(one._read_pair)
         return one
-
-    def _known(self, read: Callable[..., Any], *records: bytes) -> Any:
-        """What some records are read as, read only once if this is for a single divergence."""
-        if self._read is None:
-            return read(*records)
-        key = read, *records
-        if key not in self._read:
-            self._read[key] = read(*records)
-        return self._read[key]
-
-    def _opened(self, record: bytes) -> Opened:
-        opened: Opened = self._known(self._codec.opened, record)
-        return opened
-
-    def _whole(self, record: bytes) -> Any:
-        return self._known(self._read_whole, record)
 
     def _read_whole(self, record: bytes) -> Any:
         return self._codec.value_of(self._opened(record))
-
-    def _pair(self, finding: Finding) -> _Pair:
-        pair: _Pair = self._known(self._read_pair, *_records(finding))
-        return pair
 
     def _read_pair(self, one: bytes, other: bytes) -> _Pair:
         values = self._codec.pair_of(self._opened(one), self._opened(other))
@@ -177,17 +160,17 @@ class Visible:
     def compared(self, finding: Finding) -> tuple[Any, ...]:
         """The compared part of each event, with the same value in both where two count as the same."""
         records = _records(finding)
-        return self._pair(finding).values if len(records) > 1 else (self._opened(*records).compared,)
+        return self._pair(*records).values if len(records) > 1 else (self._opened(*records).compared,)
 
     def changes(self, finding: Finding) -> Iterator[Change]:
         """The fields in which the two events of a change differ."""
-        for path, members in self._pair(finding).differing:
+        for path, members in self._pair(*_records(finding)).differing:
             name = path_text(self._show.path(path))
             yield Change(name, self._open(path), *members, self._show.shows(path))
 
     def masked_changes(self, finding: Finding) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """The same names with both values as a report has them: with stand-ins for hidden and absent ones."""
-        for path, members in self._pair(finding).differing:
+        for path, members in self._pair(*_records(finding)).differing:
             one, other = (ABSENCE if member is ABSENT else self._show(member, path) for member in members)
             yield path_text(self._show.path(path)), (one, other)
 
