@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from twinstream.cli.asking.report import report
 from twinstream.cli.commands.calibrate import calibrate
 from twinstream.cli.commands.check import check
-from twinstream.cli.shared.overwriting import may_write
+from twinstream.cli.shared.writing import may_write
 from twinstream.errors import SettingsError
 
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import Unreachable, print_json, print_text
-from twinstream.cli.shared.overwriting import force_option, may_write
-from twinstream.cli.shared.receipts import files_callback, write_receipt
+from twinstream.cli.shared.writing import files_callback, force_option, may_write, write_receipt
 from twinstream.explain.receipts.markdown import markdown
 from twinstream.explain.receipts.receipt import Receipt
 

@@ -15,9 +15,9 @@ from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import Draft
 from twinstream.calibration.writing import summary
 from twinstream.cli.shared.output import print_json
-from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.progress import progress
 from twinstream.cli.shared.topics import kafka_options, topics_of
+from twinstream.cli.shared.writing import force_option, may_write
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer

@@ -13,11 +13,10 @@ from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import exit_of_answer, print_answer, print_json
-from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.polling import span
 from twinstream.cli.shared.progress import progress, progress_of_records
-from twinstream.cli.shared.receipts import files_callback, write_receipt
 from twinstream.cli.shared.topics import kafka_options, topics_of
+from twinstream.cli.shared.writing import files_callback, force_option, may_write, write_receipt
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SettingsError
 from twinstream.explain.receipts.receipt import receipt_of_answer

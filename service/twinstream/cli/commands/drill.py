@@ -11,8 +11,8 @@ from rich.text import Text
 
 from twinstream.cli.shared.mistakes import PREFIX
 from twinstream.cli.shared.output import Unreachable, print_json, print_rich
-from twinstream.cli.shared.overwriting import force_option, may_write
 from twinstream.cli.shared.polling import span
+from twinstream.cli.shared.writing import force_option, may_write
 from twinstream.drill.planting import KINDS
 from twinstream.errors import NoTopic, SettingsError, SourceError, StoreError
 from twinstream.settings import Settings
