@@ -114,9 +114,9 @@ def test_a_reset_that_took_effect_is_told_with_its_record_and_the_old_status_cou
     ask: Ask, owner: StatusRelay
 ) -> None:
     made, board = reset(), heard()
-    assert board.view(NAME).answer == "pass"
+    assert board.view(NAME).gate.answer == "pass"
     assert ask(lambda: owner.answer(take(owner).ticket, made.model_dump_json().encode()), board=board) == made
-    assert board.view(NAME).answer == "undecided"
+    assert board.view(NAME).gate.answer == "undecided"
 
 
 @pytest.mark.usefixtures("impatient")

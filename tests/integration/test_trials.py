@@ -69,7 +69,7 @@ def test_a_trial_has_no_gate_whatever_its_verdict(service: Served, http: httpx.C
         method, rest = asked.split(" ")
         answer = http.request(method, f"{BASE}/{TRIAL}/gate{rest}")
         assert (answer.status_code, answer.json()["detail"]) == (404, NO_GATE)
-    assert service.call(lambda: service.board.view(TRIAL).answer) == "undecided"
+    assert service.call(lambda: service.board.view(TRIAL).gate.answer) == "undecided"
     assert http.get(f"{BASE}/{NAME}/gate").json()["answer"] == "fail"
     code, out, err = run(service, "gate", TRIAL)
     assert (code, out, NO_GATE in err) == (2, "", True)

@@ -172,7 +172,7 @@ class Oracle:
             return
         view = service.board.views()[0]
         status = view.status
-        if not view.is_fresh or any(process.said is None for process in service.processes):
+        if not view.freshness.fresh or any(process.said is None for process in service.processes):
             return
         self._world.scheduler.note(f"  together they say {_line(status)}")
         if status.verdict == "EQUIVALENT":
@@ -263,7 +263,7 @@ class Oracle:
         """A release tool asks a service."""
         for view in service.board.views():
             self._check_sums(view.status)
-            if view.answer != "pass":
+            if view.gate.answer != "pass":
                 continue
             unheard = float("-inf"), 0.0
             heard = [self._heard.get((service, shard), unheard) for shard in range(service.shards)]
@@ -302,7 +302,7 @@ class Oracle:
 
     def _unsettled(self, service: Service, given: Input) -> str | None:
         views = service.board.views()
-        if not views or not views[0].is_fresh:
+        if not views or not views[0].freshness.fresh:
             return "nothing is said"
         view, calm = views[0], self.eras.calm(given)
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
@@ -321,8 +321,8 @@ class Oracle:
         if degraded := self._degraded(service):
             return degraded
         healthy = calm.verdict == "EQUIVALENT" and view.status.health.status == "ok"
-        if healthy and not any(view.status.unmatched.model_dump().values()) and view.answer != "pass":
-            return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
+        if healthy and not any(view.status.unmatched.model_dump().values()) and view.gate.answer != "pass":
+            return f"all is well, and the gate says {view.gate.answer}: {view.gate.reason}"
         return None
 
     def _degraded(self, service: Service) -> str | None:

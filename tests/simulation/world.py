@@ -300,8 +300,9 @@ class World:
             view = service.board.views()[0]
             if view.in_crash_loop or said.in_crash_loop:
                 continue
-            if (view.answer, view.status.verdict) != (said.answer, said.status.verdict):
-                return f"one that stands by says {view.answer}, the owner {said.answer}: {view.gate.reason}"
+            if (view.gate.answer, view.status.verdict) != (said.gate.answer, said.status.verdict):
+                answers = f"one that stands by says {view.gate.answer}, the owner {said.gate.answer}"
+                return f"{answers}: {view.gate.reason}"
         return None
 
     def _round(self) -> None:

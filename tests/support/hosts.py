@@ -68,7 +68,7 @@ class Host:
     @property
     def gate(self) -> str:
         """What its gate answers now."""
-        return self.view().answer
+        return self.view().gate.answer
 
 
 @dataclass

@@ -113,7 +113,7 @@ def playing(shards: int = 2) -> Players:
     """A team at work on equal events."""
     players = Players(Team(shards=shards))
     write_all(players.team, 48)
-    assert players.turns().answer == "pass"
+    assert players.turns().gate.answer == "pass"
     return players
 
 

@@ -125,10 +125,10 @@ def _judgement(readings: Sequence[View]) -> Iterator[Metric]:
         for state in VERDICTS:
             verdict.add_metric([name, state], status.verdict == state)
         for answer in ANSWERS:
-            gate.add_metric([name, answer], reading.answer == answer)
-        healthy.add_metric([name], reading.is_fresh and status.health.status == "ok")
-        fresh.add_metric([name], reading.is_fresh)
-        age.add_metric([name], reading.age_seconds)
+            gate.add_metric([name, answer], reading.gate.answer == answer)
+        healthy.add_metric([name], reading.freshness.fresh and status.health.status == "ok")
+        fresh.add_metric([name], reading.freshness.fresh)
+        age.add_metric([name], reading.freshness.age_seconds)
         since.add_metric([name], status.since.timestamp())
     yield from (verdict, gate, healthy, fresh, age, since)
 

@@ -20,7 +20,7 @@ def losing(start: Any, number: int) -> Players:
     players = playing()
     assert isinstance(players.reset(at_the_ends(players) if start == "ends" else start), Reset)
     write_all(players.team, 24)
-    assert players.turns().answer == "pass"
+    assert players.turns().gate.answer == "pass"
     players.kill(number)
     players.team.shelf.storage(Shard(number, 2)).stored = EMPTY
     return players
@@ -32,7 +32,7 @@ def test_a_shard_that_has_lost_a_reset_begins_anew_with_the_others(start: Any, n
     players = losing(start, number)
     view = players.turns(24)
     matched = 24 if start == "ends" else 72
-    assert (view.status.reset_count, view.status.matched, view.answer) == (1, matched, "pass")
+    assert (view.status.reset_count, view.status.matched, view.gate.answer) == (1, matched, "pass")
     assert [worker._resets.made for worker in players.working.values()] == [1, 1]
 
 
@@ -41,12 +41,16 @@ def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number
     players = losing("now", number)
     write_all(players.team, 24)
     view = players.turns(24)
-    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    assert (view.status.verdict, view.status.reset_count, view.gate.answer) == (
+        "INCONCLUSIVE",
+        1,
+        "undecided",
+    )
     assert [hole.reason for hole in view.status.holes] == [PLACE_LOST.format(shard=f"shard {number} of 2")]
     assert isinstance(players.reset(at_the_ends(players), "r-2"), Reset)
     write_all(players.team, 24)
     view = players.turns(24)
-    assert (view.status.reset_count, view.status.matched, view.answer) == (2, 24, "pass")
+    assert (view.status.reset_count, view.status.matched, view.gate.answer) == (2, 24, "pass")
 
 
 def test_a_shard_that_never_rests_begins_with_the_others_behind_a_hole() -> None:
@@ -56,14 +60,18 @@ def test_a_shard_that_never_rests_begins_with_the_others_behind_a_hole() -> None
     players.turns()
     assert isinstance(players.reset("now"), Reset)
     view = players.turns(24)
-    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    assert (view.status.verdict, view.status.reset_count, view.gate.answer) == (
+        "INCONCLUSIVE",
+        1,
+        "undecided",
+    )
     reason = "it has stopped comparing, so what is unmatched now stays unmatched"
     told = CANNOT_REST.format(shard="shard 1 of 2", reason=reason)
     assert [hole.reason for hole in view.status.holes] == [told]
     assert isinstance(players.reset(at_the_ends(players), "r-2"), Reset)
     write_all(players.team, 24)
     view = players.turns(24)
-    assert (view.status.reset_count, view.status.matched, view.answer) == (2, 24, "pass")
+    assert (view.status.reset_count, view.status.matched, view.gate.answer) == (2, 24, "pass")
 
 
 def test_a_shard_alone_in_a_later_beginning_takes_all_others_there() -> None:
@@ -76,7 +84,7 @@ def test_a_shard_alone_in_a_later_beginning_takes_all_others_there() -> None:
         players.kill(number)
         players.team.shelf.storage(Shard(number, 3)).stored = EMPTY
     view = players.turns(40)
-    assert (view.status.reset_count, view.status.matched, view.answer) == (1, 48, "pass")
+    assert (view.status.reset_count, view.status.matched, view.gate.answer) == (1, 48, "pass")
 
 
 def test_while_a_store_does_not_answer_no_shard_follows_another() -> None:
@@ -85,7 +93,7 @@ def test_while_a_store_does_not_answer_no_shard_follows_another() -> None:
     players.turns(4)
     assert players.replaced == 1, "by the reset alone"
     players.team.shelf.storage(Shard(0, 2)).down = None
-    assert players.turns(24).answer == "pass"
+    assert players.turns(24).gate.answer == "pass"
 
 
 def test_a_head_that_cannot_be_read_stops_only_its_own_shard() -> None:
@@ -105,7 +113,11 @@ def test_what_kafka_has_lost_of_where_such_a_shard_began_is_a_hole_with_both_off
     kept = at_the_ends(players)["reference"][1] - 1
     players.team.source.retain(Side.LEFT, 1, kept)
     view = players.turns(24)
-    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    assert (view.status.verdict, view.status.reset_count, view.gate.answer) == (
+        "INCONCLUSIVE",
+        1,
+        "undecided",
+    )
     assert view.status.holes[0].reason == (
         f"the state in the store was lost, and Kafka no longer has offsets {begins}–{kept - 1} of "
         "test.reference partition 1 (reference), from which it would be read again"

@@ -20,7 +20,7 @@ def diverged(shards: int = 2) -> Players:
     players.team.write(Side.LEFT, 1, (1, -1))
     write_all(players.team, 448)
     view = players.turns(24)
-    assert (view.status.verdict, view.answer) == ("DIVERGED", "fail"), view.status.reason
+    assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail"), view.status.reason
     return players
 
 
@@ -30,10 +30,10 @@ def test_all_shards_begin_anew_and_nothing_is_left_of_what_was(shards: int) -> N
     made = players.reset(at_the_ends(players))
     assert isinstance(made, Reset)
     assert made.before == BEFORE
-    assert (players.view().status.verdict, players.view().answer) == ("PENDING", "undecided")
+    assert (players.view().status.verdict, players.view().gate.answer) == ("PENDING", "undecided")
     write_all(players.team, 24)
     view = players.turns()
-    assert (view.status.verdict, view.answer, view.status.matched) == ("EQUIVALENT", "pass", 24)
+    assert (view.status.verdict, view.gate.answer, view.status.matched) == ("EQUIVALENT", "pass", 24)
     assert (view.status.divergences.total, view.status.reset_count, view.status.hole_count) == (0, 1, 0)
     assert players.board.divergences("test").page(10).items == []
     assert players.replaced == shards - 1
@@ -56,7 +56,7 @@ def test_where_the_store_has_lost_the_reset_before_others_heard_of_it_all_are_he
         vars(storage).update(held)
     write_all(players.team, 24)
     view = players.turns(24)
-    assert view.is_fresh, view.freshness.reason
+    assert view.freshness.fresh, view.freshness.reason
     assert (view.status.matched, players.replaced) == (72, 0)
 
 
@@ -66,11 +66,11 @@ def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_
     write_all(players.team, 24)
     for _ in range(8):
         view = players.turn([0])
-        assert (view.answer, view.status.verdict) == ("undecided", "PENDING")
+        assert (view.gate.answer, view.status.verdict) == ("undecided", "PENDING")
         assert view.status.divergences.total == 0, "nothing of the old comparison is told"
     assert "shard 1 of 2" in players.view().status.reason
     view = players.turns()
-    assert (view.answer, view.status.matched) == ("pass", 24)
+    assert (view.gate.answer, view.status.matched) == ("pass", 24)
 
 
 def test_a_shard_for_which_kafka_is_away_says_that_it_begins_anew_when_kafka_answers() -> None:
@@ -81,7 +81,7 @@ def test_a_shard_for_which_kafka_is_away_says_that_it_begins_anew_when_kafka_ans
     waits = "it begins anew as soon as Kafka says which records there are (the broker does not answer)"
     assert f"shard 1 of 2: {waits}" in view.status.reason
     players.team.sources[1].down = None
-    assert players.turns().answer == "pass"
+    assert players.turns().gate.answer == "pass"
 
 
 # -- `now` -------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
     for side in Side:
         players.team.write(side, 0, *((0, 2000 + number) for number in range(24)))
     view = players.turns(4)
-    assert (view.answer, players.replaced) == ("undecided", 0)
+    assert (view.gate.answer, players.replaced) == ("undecided", 0)
     assert "shard 1 of 2: it begins anew at a moment at which no event waits for a partner (" in (
         view.status.reason
     )
@@ -106,7 +106,7 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
         players.team.write(side, 1, *((1, 2000 + number) for number in range(12)))
     view = players.turns()
     assert view.status.matched == 36
-    assert (view.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
+    assert (view.gate.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
 
 
 class Traffic:
@@ -190,7 +190,7 @@ def test_a_start_that_names_some_partitions_only_is_refused_and_nothing_changes(
     refused = players.reset({"at": "offsets", "reference": {"0": 0}, "candidate": {"0": 0}})
     assert isinstance(refused, ResetRefused)
     assert "must name every partition" in refused.reason
-    assert (players.turns(2).answer, players.replaced) == ("fail", 0)
+    assert (players.turns(2).gate.answer, players.replaced) == ("fail", 0)
 
 
 def test_the_first_shard_alone_resets_all() -> None:

@@ -75,7 +75,7 @@ def watch(hosts: Hosts, owner: Host) -> Watch:
     """One that hears an owner who passes."""
     watch = Watch(hosts)
     watch.turns(owner, seconds=6)
-    assert (owner.gate, watch.view.answer) == ("pass", "pass")
+    assert (owner.gate, watch.view.gate.answer) == ("pass", "pass")
     return watch
 
 
@@ -92,9 +92,9 @@ def test_a_frozen_owner_passes_no_more_after_seconds_whatever_the_clock(
 ) -> None:
     watch = Watch(hosts, skew=skew)
     watch.turns(owner, seconds=6)
-    assert watch.view.answer == "pass"
+    assert watch.view.gate.answer == "pass"
     watch.turns(seconds=6)
-    assert (watch.view.answer, watch.view.freshness.state) == ("undecided", "stale")
+    assert (watch.view.gate.answer, watch.view.freshness.state) == ("undecided", "stale")
 
 
 def test_what_a_run_had_verified_stays_so_and_ages_while_a_new_task_of_it_does_not_know(hosts: Hosts) -> None:
@@ -119,7 +119,7 @@ def test_it_leaves_the_lease_alone(hosts: Hosts, owner: Host, watch: Watch) -> N
 def test_where_nobody_is_heard_it_says_so_and_is_undecided(hosts: Hosts) -> None:
     watch = Watch(hosts)
     assert watch.listen() == UNHEARD
-    assert watch.view.answer == "undecided"
+    assert watch.view.gate.answer == "undecided"
     assert "No matcher is heard that owns this comparison" in watch.view.gate.reason
     assert (watch.view.falls, watch.view.in_crash_loop) == (0, False)
     assert watch.view.gate.to_decide.startswith("The matcher of another process must be heard")
@@ -133,25 +133,25 @@ def test_an_owner_that_is_gone_counts_no_more_and_its_successor_does(
     second.turn()
     assert second.owns
     assert watch.listen() == UNHEARD
-    assert (watch.view.answer, watch.view.freshness.state) == ("undecided", "unheard")
+    assert (watch.view.gate.answer, watch.view.freshness.state) == ("undecided", "unheard")
     watch.turns(second, seconds=4)
-    assert (watch.view.answer, watch.view.freshness.state) == ("pass", "fresh")
+    assert (watch.view.gate.answer, watch.view.freshness.state) == ("pass", "fresh")
 
 
 def test_a_store_that_is_away_is_named(hosts: Hosts, owner: Host, watch: Watch) -> None:
     hosts.storage.down = "the store is away"
     assert watch.listen() == "the store is away"
-    assert watch.view.answer == "undecided"
+    assert watch.view.gate.answer == "undecided"
     hosts.storage.down = None
     watch.turns(owner, seconds=4)
-    assert watch.view.answer == "pass"
+    assert watch.view.gate.answer == "pass"
 
 
 def test_an_owner_with_another_file_is_not_shown_and_named(hosts: Hosts, owner: Host) -> None:
     watch = Watch(hosts, spec=SPEC + "overdue: {after: 61s}\n")
     watch.turns(owner)
     assert watch.listen() == FOREIGN
-    assert (watch.view.answer, watch.view.status.matched) == ("undecided", 0)
+    assert (watch.view.gate.answer, watch.view.status.matched) == ("undecided", 0)
 
 
 def test_an_owner_that_cannot_begin_is_heard_with_its_reason(hosts: Hosts, owner: Host) -> None:
@@ -160,7 +160,7 @@ def test_an_owner_that_cannot_begin_is_heard_with_its_reason(hosts: Hosts, owner
     watch.turns(owner)
     assert not owner.owns
     assert "there is no such topic" in watch.view.status.reason
-    assert (watch.view.answer, watch.view.freshness.state) == ("undecided", "fresh")
+    assert (watch.view.gate.answer, watch.view.freshness.state) == ("undecided", "fresh")
 
 
 def test_divergences_and_what_waits_are_shown_and_go_with_the_owner(
@@ -174,7 +174,7 @@ def test_divergences_and_what_waits_are_shown_and_go_with_the_owner(
     waiting = owner.board.unmatched("test")
     assert waiting
     assert watch.board.unmatched("test") == waiting
-    assert watch.view.answer == "fail"
+    assert watch.view.gate.answer == "fail"
     (found,) = owner.board.divergences("test").page(9).items
     assert watch.board.divergences("test").page(9).items == [found]
     hosts.storage.lease = "somebody"
@@ -209,11 +209,11 @@ def test_a_reset_is_seen_with_its_record(hosts: Hosts, owner: Host, watch: Watch
     ask(hosts.storage, ResetRequest(id="1", by="me", reason="a test", address="here", start="now"))
     assert owner.worker.begin_anew()
     watch.listen()
-    assert watch.view.answer == "undecided"
+    assert watch.view.gate.answer == "undecided"
     owner.renew(hosts)
     hosts.write_both(9)
     watch.turns(owner, seconds=5)
-    assert (watch.view.answer, [one.id for one in watch.view.status.resets]) == ("pass", ["1"])
+    assert (watch.view.gate.answer, [one.id for one in watch.view.status.resets]) == ("pass", ["1"])
 
 
 def test_a_process_is_ready_by_what_it_is_for(hosts: Hosts, owner: Host) -> None:

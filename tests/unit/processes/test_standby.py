@@ -59,7 +59,7 @@ def test_a_frozen_owner_passes_no_more_after_seconds_though_its_lease_runs(hosts
     hosts.turns(standby, seconds=5)
     assert hosts.storage.lease == "host-0"
     view = standby.view()
-    assert (view.answer, view.freshness.state) == ("undecided", "stale")
+    assert (view.gate.answer, view.freshness.state) == ("undecided", "stale")
 
 
 def test_an_old_bulletin_that_arrives_again_and_again_makes_nothing_fresh(hosts: Hosts) -> None:
@@ -82,7 +82,7 @@ def test_a_status_that_comes_late_is_as_old_as_its_stamp_says(hosts: Hosts, seco
     hosts.turns(standby, seconds=seconds)
     hosts.storage.bulletin = late
     standby.turn()
-    assert (standby.gate, standby.view().age_seconds) == (gate, seconds)
+    assert (standby.gate, standby.view().freshness.age_seconds) == (gate, seconds)
     hosts.advance(2)
     assert standby.gate == "undecided"
 

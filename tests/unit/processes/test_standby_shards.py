@@ -66,7 +66,7 @@ def test_each_of_two_hosts_that_own_one_of_two_shards_shows_the_whole(skew: floa
             host.clock.advance(1.0)
     assert [host.owned for host in hosts] == [{0}, {1}]
     views = [host.board.view("test") for host in hosts]
-    assert [view.answer for view in views] == ["pass", "pass"]
+    assert [view.gate.answer for view in views] == ["pass", "pass"]
     assert [view.status.matched for view in views] == [64, 64]
     assert views[0].status.accounts == views[1].status.accounts
     assert obstacles_to_serving(views[0]) == [f"test: shard 1 of 2: {RELAYED}"]
@@ -74,7 +74,7 @@ def test_each_of_two_hosts_that_own_one_of_two_shards_shows_the_whole(skew: floa
         hosts[0].turn()
         hosts[0].clock.advance(1.0)
     view = hosts[0].board.view("test")
-    assert (view.answer, view.freshness.reason.startswith("Shard 1 of 2: The status is stale")) == (
+    assert (view.gate.answer, view.freshness.reason.startswith("Shard 1 of 2: The status is stale")) == (
         "undecided",
         True,
     )

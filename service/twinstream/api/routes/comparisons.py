@@ -195,15 +195,15 @@ def trials_router(board: Board) -> APIRouter:
 def _contrast(board: Board, live: View, trial: View) -> Contrast:
     logs = board.divergences(live.name), board.divergences(trial.name)
     first, second = (
-        ComparisonFacts(view.status, view.is_fresh, list(log.identities()))
+        ComparisonFacts(view.status, view.freshness.fresh, list(log.identities()))
         for view, log in zip((live, trial), logs, strict=True)
     )
     return Contrast(
         name=trial.name,
         trial_of=live.name,
-        fresh=trial.is_fresh,
+        fresh=trial.freshness.fresh,
         verdict=trial.status.verdict,
-        reason=trial.status.reason if trial.is_fresh else trial.freshness.reason,
+        reason=trial.status.reason if trial.freshness.fresh else trial.freshness.reason,
         changes=list(trial.changes),
         matched=trial.status.matched,
         divergences=trial.status.divergences.total,

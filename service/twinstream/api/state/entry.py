@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from twinstream.api.gate import freshness as fresh
 from twinstream.api.gate.freshness import Freshness
-from twinstream.api.gate.gate import GateAnswer, GateWord, gate
+from twinstream.api.gate.gate import GateAnswer, gate
 from twinstream.api.gate.gate_hints import PACE_SECONDS, GateFacts, to_decide
 from twinstream.api.gate.samples import Samples
 from twinstream.api.http.rendered import Rendered, of_model
@@ -69,21 +69,6 @@ class View:
     def name(self) -> str:
         """The comparison's name."""
         return self.status.name
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether its status is from a living matcher."""
-        return self.freshness.fresh
-
-    @property
-    def age_seconds(self) -> float:
-        """Seconds since its status was written, or since waiting for one began."""
-        return self.freshness.age_seconds
-
-    @property
-    def answer(self) -> GateWord:
-        """The answer of its gate."""
-        return self.gate.answer
 
 
 @dataclass(slots=True)
