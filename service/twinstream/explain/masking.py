@@ -67,11 +67,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         near = float(value)
         return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, int) and not -_WIDE < value < _WIDE:
-        return str(value)
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 class Mask:

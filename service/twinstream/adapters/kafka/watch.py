@@ -128,10 +128,8 @@ class TopicsAdmin:
     def _found(self, name: str, described: Future[Any]) -> Any:
         """A topic as Kafka describes it; None for a missing one. Raises SourceError."""
         try:
-            return described.result()
+            return _found(described)
         except KafkaException as error:
-            if error.args[0].code() in _ABSENT:
-                return None
             raise self._silent(name, error) from None
 
     def _found_control(self, described: Mapping[str, Future[Any]]) -> Control | None:
@@ -265,19 +263,20 @@ def describe(brokers: str, names: Iterable[str], properties: Properties) -> dict
         raise SourceError(f"kafka at {brokers} does not answer: {link.causes}")
     try:
         for name, answer in asked.items():
-            topics[name] = _bare(client, name, answer)
+            if (found := _found(answer)) is not None:
+                policy = cleanup_policy(client, name, DESCRIBE_SECONDS)
+                topics[name] = BareTopic(len(found.partitions), policy)
     except KafkaException as error:
         client.poll(0)
         raise SourceError(f"kafka at {brokers} does not answer: {link.reason(error)}") from None
     return topics
 
 
-def _bare(client: AdminClient, name: str, answer: Future[Any]) -> BareTopic | None:
+def _found(described: Future[Any]) -> Any:
     """A topic as Kafka describes it, None for a missing one. Raises KafkaException."""
     try:
-        found = answer.result()
+        return described.result()
     except KafkaException as error:
         if error.args[0].code() in _ABSENT:
             return None
         raise
-    return BareTopic(len(found.partitions), cleanup_policy(client, name, DESCRIBE_SECONDS))

@@ -6,7 +6,7 @@ a divergence is small, so far more identities are kept than whole reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -65,27 +65,31 @@ class DivergenceLog:
     """
 
     def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
-        self._counted, self._explained = _Part(kept, kept_bytes), _Part(kept, kept_bytes)
+        # Those that count, and those that are explained.
+        self._reports = [_Bounded[DivergenceReport](kept, kept_bytes) for _ in range(2)]
+        self._identities = [_Bounded[Identity](IDENTITIES_KEPT, IDENTITIES_BYTES) for _ in range(2)]
         self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
         """Add a new divergence, or update an old one; beyond the bound the oldest is dropped."""
-        part = self._counted if report.explained is None else self._explained
-        number = part.reports.number(report.id)
+        part = int(report.explained is not None)
+        number = self._reports[part].number(report.id)
         if number is None:
             self.withdraw(report.id)
             self._last += 1
             number = self._last
-        part.reports.put(number, report)
-        part.identities.put(number, _identity(report))
+        self._reports[part].put(number, report)
+        self._identities[part].put(number, _identity(report))
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that was replaced; False if it was not known."""
-        return self._counted.withdraw(identifier) or self._explained.withdraw(identifier)
+        for reports in self._reports:
+            reports.pop(identifier)
+        return any(identities.pop(identifier) for identities in self._identities)
 
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
-        return self._counted.reports.get(identifier) or self._explained.reports.get(identifier)
+        return self._reports[0].get(identifier) or self._reports[1].get(identifier)
 
     def page(self, limit: int, before: int | None = None, wanted: Predicate = every) -> Page:
         """At most `limit` divergences that satisfy `wanted`, from those older than the cursor `before`.
@@ -94,7 +98,7 @@ class DivergenceLog:
         """
         found = (
             (number, report)
-            for number, report in _newest_first(self._counted.reports, self._explained.reports)
+            for number, report in _newest_first(self._reports)
             if (before is None or number < before) and wanted(report)
         )
         items = list(islice(found, limit + 1))
@@ -103,7 +107,7 @@ class DivergenceLog:
 
     def identities(self) -> Iterator[Identity]:
         """All known identities, newest first."""
-        return (one for _, one in _newest_first(self._counted.identities, self._explained.identities))
+        return (one for _, one in _newest_first(self._identities))
 
 
 def _identity(report: DivergenceReport) -> Identity:
@@ -151,18 +155,5 @@ class _Bounded(Generic[T]):
         return ((number, one) for number, one, _ in reversed(self._kept.values()))
 
 
-class _Part:
-    """Reports, and the identities of more of them."""
-
-    def __init__(self, kept: int, kept_bytes: int) -> None:
-        self.reports: _Bounded[DivergenceReport] = _Bounded(kept, kept_bytes)
-        self.identities: _Bounded[Identity] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
-
-    def withdraw(self, identifier: str) -> bool:
-        """Forget one; False if it was not known."""
-        self.reports.pop(identifier)
-        return self.identities.pop(identifier)
-
-
-def _newest_first(*parts: _Bounded[T]) -> Iterator[tuple[int, T]]:
+def _newest_first(parts: Iterable[_Bounded[T]]) -> Iterator[tuple[int, T]]:
     return merge(*(part.newest_first() for part in parts), key=lambda one: -one[0])

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import httpx
@@ -17,6 +16,7 @@ import httpx
 from twinstream.cli.shared.output import Refused, Unreachable
 from twinstream.errors import told_of_connection, without_secrets
 from twinstream.settings import DEFAULT_BIND
+from twinstream.spec.file.values import is_http_address
 
 TIMEOUT_SECONDS = 5.0
 
@@ -76,12 +76,7 @@ def _check_ca(_context: click.Context, _option: click.Parameter, file: str | Non
 
 def _check_address(_context: click.Context, _option: click.Parameter, address: str) -> str:
     """Refuse what cannot be the address of a service: an impossible one is not waited for."""
-    try:
-        parts = urlsplit(address)
-        possible = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no port, or an unclosed bracket
-        possible = False
-    if not possible:
+    if not is_http_address(address):
         # The address is not repeated: it may have a password.
         raise click.BadParameter(f"that is not the address of a service; write it like http://{DEFAULT_BIND}")
     return address

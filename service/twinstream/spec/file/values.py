@@ -255,13 +255,17 @@ def _size(value: Any) -> Any:
     return _no_flag(value)
 
 
-def _address(address: str) -> str:
+def is_http_address(text: str) -> bool:
+    """Whether a text can be the address of a server of HTTP."""
     try:
-        parts = urlsplit(address)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        known = False
-    if not known or re.search(r"\s", address):
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, or an unclosed bracket
+        return False
+
+
+def _address(address: str) -> str:
+    if not is_http_address(address) or re.search(r"\s", address):
         raise ValueError("must be the address of a schema registry, such as https://registry:8081")
     return address
 
