@@ -23,7 +23,7 @@ from typing import Any
 
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.drill import DrillTopics
-from twinstream.adapters.kafka.source import KafkaSource, whole_record
+from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.redis.drill import DrillKeys
 from twinstream.core.events import Side
 from twinstream.drill import shadow, signals
@@ -271,7 +271,9 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
             "with `emits` rows replace each other"
         )
     names = {side: spec.version_of(side).topic for side in Side}
-    source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
+    source = KafkaSource(
+        settings.brokers, f"{spec.name}.drill", names, settings.kafka, headers=True, keys=True
+    )
     with closing(source):
         topics = source.topics()
         each = {side: max(1, records // len(topic.ends)) for side, topic in topics.items()}
@@ -281,7 +283,12 @@ def _read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedS
         }
         recorded = Recorded(source, names, ranges, records, SystemClock())
         found = [
-            [DrillRecord.enclosed(line.record or b"", line.offset) for line in recorded.lines(side)]
+            [
+                DrillRecord(
+                    line.partition, line.offset, line.timestamp_ms, line.key, line.headers, line.record
+                )
+                for line in recorded.lines(side)
+            ]
             for side in Side
         ]
     return stretch_of(spec, *found), (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twinstream.spec.decode.formats.envelope import envelope, opened
+from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
@@ -67,13 +67,6 @@ class DrillRecord(NamedTuple):
     key: bytes | None
     headers: Headers
     value: bytes | None
-
-    @classmethod
-    def enclosed(cls, packed: bytes, offset: int) -> DrillRecord:
-        """The record in an envelope."""
-        whole = opened(packed)
-        headers = [(name, value) for name, value in whole.headers]
-        return cls(whole.partition, offset, whole.timestamp_ms, whole.key, headers, whole.value)
 
     def held(self, spec: Spec) -> bytes | None:
         """The record as the codec of a comparison takes it."""

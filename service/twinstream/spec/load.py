@@ -8,6 +8,7 @@ mapping by itself (`file.model`), and the spec is checked against the laws that 
 from __future__ import annotations
 
 import json
+import os
 from functools import reduce
 from hashlib import blake2b
 from pathlib import Path as FilePath
@@ -143,21 +144,13 @@ def _refuse(faults: list[SpecError]) -> None:
 # -- what lies beside the file -----------------------------------------------------------------------------
 
 
-def _is_file(path: FilePath) -> bool:
-    """Whether there is a file; a name that no file can have is none."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
     """The spec with absolute paths to its schema files, all of which are there."""
     lacking = []
     for at, decode in spec.decodes:
         if decode.schema_file is not None:
             path = (folder / decode.schema_file).absolute()
-            if not _is_file(path):
+            if not os.path.isfile(path):  # noqa: PTH113 - a name that no file can have is none
                 problem = (
                     f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
                 )
