@@ -71,11 +71,9 @@ class RedisConnection:
 
     def answers(self) -> bool:
         """Whether Redis answers within `AT_ONCE_SECONDS`, even with a refusal."""
-        connection = self.client.connection_pool.connection_class(**self._hasty_settings())
+        client = self.hasty()
         try:
-            connection.connect()
-            connection.send_command("PING")
-            connection.read_response()
+            client.ping()
         except (redis.AuthenticationError, redis.BusyLoadingError):
             return True
         except (redis.TimeoutError, redis.ConnectionError):
@@ -84,21 +82,19 @@ class RedisConnection:
         except redis.RedisError:
             return True
         finally:
-            connection.disconnect()
+            client.connection_pool.disconnect()
         return True
 
     def hasty(self) -> redis.Redis:
         """A separate client of the same node that waits no longer than that for an answer."""
-        kind = self.client.connection_pool.connection_class
-        return redis.Redis(connection_pool=redis.ConnectionPool(kind, **self._hasty_settings()))
-
-    def _hasty_settings(self) -> dict[str, Any]:
-        return {
-            **self.client.connection_pool.connection_kwargs,
+        pool = self.client.connection_pool
+        settings = {
+            **pool.connection_kwargs,
             "socket_timeout": AT_ONCE_SECONDS,
             "socket_connect_timeout": AT_ONCE_SECONDS,
             "retry": Retry(NoBackoff(), 0),
         }
+        return redis.Redis(connection_pool=redis.ConnectionPool(pool.connection_class, **settings))
 
     def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Make a call that uses the client, again for each node of a cluster that redirects to another.
