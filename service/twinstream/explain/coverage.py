@@ -15,7 +15,7 @@ Complexity: about 10 µs for a sampled event; none for others, except a microsec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +27,7 @@ from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path, path_text
-from twinstream.status.comparison import Coverage, KindCoverage, Stretches
+from twinstream.status.comparison import Coverage, KindCoverage, ShardStatus, Stretches
 
 FIRST = 1000
 THINNING = 256
@@ -42,7 +42,8 @@ NAMED = 8
 """At most so many fields are named in a sentence."""
 TELLING = 20
 """Fewer events than this may well be alike by chance."""
-_NULL, _VARIED = "null", ""
+_NULL, _VARIED, _ONE = "null", "", "one"
+"""Stand for the values of a field: only null, several values, and one whose hash is not known."""
 
 
 class SeenEvents:
@@ -127,13 +128,8 @@ class SeenEvents:
         }
 
     def _kind(self, kind: str) -> KindCoverage:
-        names: dict[str, list[str]] = {"varied": [], "constant": [], "always_null": []}
-        for path, known in self._fields[kind].items():
-            what = "varied" if known == _VARIED else "always_null" if known == _NULL else "constant"
-            names[what].append(self._name(path))
-        return KindCoverage(
-            sampled=self._sampled[kind], **{what: sorted(fields) for what, fields in names.items()}
-        )
+        fields = self._fields[kind].items()
+        return _kind_of(self._sampled[kind], [(self._name(path), {known}) for path, known in fields])
 
     def _name(self, path: Path) -> str:
         """A field as the comparison file names it; the value's own fields lie inside a whole record."""
@@ -184,6 +180,20 @@ def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]
             yield from _members(member, (*at, name), maps)
     elif at:
         yield at, value
+
+
+def _kind_of(sampled: int, found: Iterable[tuple[str, set[str]]]) -> KindCoverage:
+    """What was seen of a kind: its fields, each with the hashes of its values, or what stands for them."""
+    names: dict[str, list[str]] = {"varied": [], "constant": [], "always_null": []}
+    for field, values in sorted(found):
+        names[_what(values)].append(field)
+    return KindCoverage(sampled=sampled, **names)
+
+
+def _what(values: set[str]) -> str:
+    if _VARIED in values or len(values) > 1:
+        return "varied"
+    return "always_null" if values == {_NULL} else "constant"
 
 
 # -- in words ----------------------------------------------------------------------------------------------
@@ -256,3 +266,41 @@ def _named(names: Sequence[str]) -> str:
     if len(names) > NAMED:
         return f"{', '.join(shown)} and {len(names) - NAMED} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+# -- over several shards -----------------------------------------------------------------------------------
+
+
+def seen_by_all(shards: Sequence[ShardStatus]) -> dict[str, Any]:
+    """The members of `Coverage` that describe the sampled events, over all shards.
+
+    No two shards share an event or a key. A field with one value in each of several shards has one value
+    altogether only if these are equal, which their hashes show.
+    """
+    parts = [shard.status.coverage for shard in shards]
+    keys = [part.keys for part in parts if part.keys is not None]
+    kinds = dict.fromkeys(kind for part in parts for kind in part.kinds)
+    return {
+        "events": sum(part.events for part in parts),
+        "kinds": {kind: _kind(kind, shards) for kind in kinds},
+        "more_fields": any(part.more_fields for part in parts),
+        "keys": sum(keys) if keys else None,
+        "more_keys": any(part.more_keys for part in parts),
+    }
+
+
+def _kind(kind: str, shards: Sequence[ShardStatus]) -> KindCoverage:
+    found: dict[str, set[str]] = {}
+    for shard in shards:
+        for field, value in _values(kind, shard.status.coverage, shard.constants):
+            found.setdefault(field, set()).add(value)
+    parts = (shard.status.coverage.kinds.get(kind, KindCoverage()) for shard in shards)
+    return _kind_of(sum(part.sampled for part in parts), found.items())
+
+
+def _values(kind: str, coverage: Coverage, constants: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
+    """The fields of a shard, each with a stand-in for its values."""
+    seen, hashes = coverage.kinds.get(kind, KindCoverage()), constants.get(kind, {})
+    yield from ((field, _VARIED) for field in seen.varied)
+    yield from ((field, _NULL) for field in seen.always_null)
+    yield from ((field, hashes.get(field, _ONE)) for field in seen.constant)

@@ -25,14 +25,13 @@ from itertools import groupby, permutations
 from operator import add, attrgetter
 from typing import Any, NamedTuple, TypeVar
 
-from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.final import keeping_final, merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices
-from twinstream.explain.coverage import coverage_of
+from twinstream.explain.coverage import coverage_of, seen_by_all
 from twinstream.explain.reason import compared_text, found_text, of_shards, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
