@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.statuses import START, coverage, expectation, status
 from tests.support.streams import LEFT, record, spec
-from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.merging import merged
-from twinstream.explain.coverage import SeenEvents
+from twinstream.explain.coverage import SeenEvents, seen_by_all
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.status.comparison import ShardStatus
