@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.hearing import Hearing
 from tests.support.searching import examples
 from tests.support.streams import SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
@@ -66,12 +67,12 @@ class Version:
             self.work([LENGTH] * INPUTS, 0, says=True)
 
 
-class World:
+class World(Hearing):
     """Two versions, and a matcher that reads them."""
 
     def __init__(self, drops: list[frozenset[Place]], stops: list[int]) -> None:
         self.versions = [Version(drop, stop) for drop, stop in zip(drops, stops, strict=True)]
-        self.driver = Driver(loads(SPEC))
+        super().__init__(self.versions, Driver(loads(SPEC)), OUTPUTS)
 
     def act(self, action: tuple[Any, ...]) -> None:
         match action:
@@ -79,41 +80,7 @@ class World:
                 self.versions[side].work(sizes, spread, says=says)
             case "restart query", side:
                 self.versions[side].run += 1
-            case "read", side, partition, count:
-                self.read(side, partition, count)
-            case "hear", side, count:
-                self.hear(side, count)
-            case "restart", _:
-                self.driver.restart()
-        self.look()
-
-    def read(self, side: Side, partition: int, count: int) -> None:
-        version = self.versions[side]
-        first = version.read[partition]
-        rows = version.topic[partition][first : first + count]
-        if rows:
-            version.read[partition] += len(rows)
-            self.driver.offsets[side] = first
-            values, marks = zip(*rows, strict=True)
-            self.driver.feed(side, values, partition=partition, marks=marks)
-
-    def hear(self, side: Side, count: int) -> None:
-        facts = self.versions[side].said
-        for fact in facts[:count]:
-            self.driver.comparison.note_finished(side, fact)
-        del facts[:count]
-
-    def look(self) -> None:
-        for side in Side:
-            self.driver.comparison.look(side, dict(self.versions[side].read), {}, 0.0)
-        self.driver.comparison.survey((False, False))
-
-    def read_all(self) -> None:
-        for side in Side:
-            for partition in range(OUTPUTS):
-                self.read(side, partition, 10**6)
-            self.hear(side, 10**6)
-        self.look()
+        super().act(action)
 
     def proven(self) -> dict[str, set[Place]]:
         found: dict[str, set[Place]] = {"missing": set(), "extra": set()}

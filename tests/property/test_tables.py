@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.hearing import Hearing
 from tests.support.searching import examples
 from tests.support.streams import SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
@@ -99,7 +100,7 @@ class Version:
     run: int = 0
     consumed: list[int] = field(default_factory=lambda: [0] * INPUTS)
     watermark_ms: int | None = None
-    topic: dict[int, list[tuple[bytes, int]]] = field(default_factory=lambda: defaultdict(list))
+    topic: dict[int, list[tuple[bytes, int | None]]] = field(default_factory=lambda: defaultdict(list))
     read: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     said: list[Finished] = field(default_factory=list)
     wrote: dict[Key, int | None] = field(default_factory=dict)
@@ -146,7 +147,8 @@ class Version:
 
     def _write(self) -> None:
         for key, value in self.last:
-            self.topic[_spot(key)].append((self.job.row(key, value), self.batch))
+            mark = self.batch if self.job.whole else None
+            self.topic[_spot(key)].append((self.job.row(key, value), mark))
 
     def say(self) -> None:
         consumed = {("in", partition): offset for partition, offset in enumerate(self.consumed)}
@@ -170,13 +172,13 @@ def _spot(key: Key) -> int:
     return int((key if isinstance(key, int) else key[0]) % OUTPUTS)
 
 
-class World:
+class World(Hearing):
     """Two versions, and a matcher that reads them."""
 
     def __init__(self, file: str, job: Job, loses: list[frozenset[Place]], skips: list[bool]) -> None:
         self.job = job
         self.versions = [Version(job, *fault) for fault in zip(loses, skips, strict=True)]
-        self.driver = Driver(loads(file))
+        super().__init__(self.versions, Driver(loads(file)), OUTPUTS)
 
     def act(self, action: tuple[Any, ...]) -> None:
         match action:
@@ -186,42 +188,11 @@ class World:
                 self.read_all()
             case "crash", side:
                 self.versions[side].crash()
-            case "read", side, partition, count:
-                self.read(side, partition, count)
-            case "hear", side, count:
-                self.hear(side, count)
-            case "restart", _:
-                self.driver.restart()
-        self.look()
+        super().act(action)
         self.check_accounts()
 
-    def read(self, side: Side, partition: int, count: int) -> None:
-        version = self.versions[side]
-        first = version.read[partition]
-        rows = version.topic[partition][first : first + count]
-        if rows:
-            version.read[partition] += len(rows)
-            self.driver.offsets[side] = first
-            records, batches = zip(*rows, strict=True)
-            self.driver.feed(side, records, partition=partition, marks=batches if self.job.whole else None)
-
-    def hear(self, side: Side, count: int) -> None:
-        facts = self.versions[side].said
-        for fact in facts[:count]:
-            self.driver.comparison.note_finished(side, fact)
-        del facts[:count]
-
-    def look(self) -> None:
-        for side in Side:
-            self.driver.comparison.look(side, dict(self.versions[side].read), {}, 0.0)
-        self.driver.comparison.survey((False, False))
-
     def read_all(self) -> None:
-        for side in Side:
-            for partition in range(OUTPUTS):
-                self.read(side, partition, 10**6)
-            self.hear(side, 10**6)
-        self.look()
+        super().read_all()
         self.check_accounts()
 
     def check_accounts(self) -> None:
