@@ -15,7 +15,7 @@ pytestmark = whole_product(pytest.mark.requires_chromium, seconds=180)
 def test_a_lost_record_is_two_clicks_from_the_first_page_which_was_never_loaded_again(serve: Serve) -> None:
     case = serve()
     case.passes(range(1000))
-    service, write, _ = case
+    service, write = case
     with chromium() as browser, watched(browser, viewport={"width": 1280, "height": 900}) as watch:
         page = watch.page
         page.goto(f"{service.address}/")

@@ -39,7 +39,7 @@ def test_every_query_of_the_dashboard_has_an_answer_a_difference_fires_its_alert
     serve: Serve, tmp_path: Path
 ) -> None:
     more = "overdue: {clock: arrival, after: 600s}\nchecks: [{id: numbered, not_null: [n]}]\n"
-    service, writer, _ = serve(partitions=2, more=more)
+    service, writer = serve(partitions=2, more=more)
     name, began = service.spec.stem, time.time()
     with Prometheus(tmp_path / "prometheus", service.address) as server:
         writer.both(range(1000))

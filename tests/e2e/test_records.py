@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +14,6 @@ from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
 from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
-from tests.support.waiting import eventually
-from twinstream.core.checks.key_partition import key_hash
 
 pytestmark = whole_product()
 
@@ -67,30 +63,3 @@ def test_what_a_transaction_put_out_counts_when_it_is_committed_and_never_when_i
         for side, progress in service.get("")["progress"].items()
     }
     service.shows(verified_up_to=ends)
-
-
-def test_a_record_outside_of_the_partition_of_its_key_fails_the_gate_of_equivalent_topics(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
-) -> None:
-    names = topic(partitions=2), topic(partitions=2)
-    producer = Producer({"bootstrap.servers": kafka.brokers, "partitioner": "murmur2_random"})
-    for name in names:
-        for n in range(100):
-            producer.produce(name, orjson.dumps({"k": n, "n": n}), str(n))
-    producer.flush()
-    checks = "checks: [{id: keyed, key_partition: [k]}]"
-    with serving(tmp_path, kafka.brokers, redis_url, names, more=checks) as (service, _, _):
-        service.passes_with(100)
-        for moved, name in enumerate(names):
-            partition = (key_hash(b"100") + moved) % 2
-            producer.produce(name, orjson.dumps({"k": 100, "n": 100}), b"100", partition=partition)
-        producer.flush()
-        service.answers("fail")
-        killed = service.matchers()[0]
-        os.kill(killed, signal.SIGKILL)
-        eventually(lambda: service.matchers() not in ([], [killed]), what="another matcher is started")
-        service.shows(matched=101, verdict="EQUIVALENT")
-        found = "The candidate violates the check `keyed`: 1 violation: the record at"
-        eventually(
-            lambda: service.get("/gate")["reason"].startswith(found), what="the gate has the violation again"
-        )

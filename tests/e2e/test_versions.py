@@ -69,18 +69,6 @@ def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kil
     assert pair.status()["matched"] == 179
 
 
-def test_reading_may_begin_at_the_ends_of_both_topics(pair_of: MakePair) -> None:
-    pair = pair_of(START, "--from", "latest")
-    for version in (pair.reference, pair.candidate):
-        version.work(100)
-    pair.service.start()
-    eventually(lambda: pair.status()["checkpoint"]["sequence"], what="the start is found and saved")
-    for version in (pair.reference, pair.candidate):
-        version.work(100)
-    status = pair.service.shows(verdict="EQUIVALENT")
-    assert (status["matched"], status["events"]["reference"]) == (100, 100)
-
-
 def test_a_retry_after_a_kill_in_the_middle_of_a_batch_is_told(pair_of: MakePair) -> None:
     pair = pair_of(REPLAYS)
     pair.service.start()

@@ -12,19 +12,16 @@ import pytest
 from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
-from tests.support.topics import KafkaTopics
-from twinstream.core.events import Side
 
 NOTHING = {"reference": 0, "candidate": 0}
 """Of a status: no event waits for its partner."""
 
 
 class Case(NamedTuple):
-    """A running service, a writer to its two topics, and who has the topics in hand."""
+    """A running service, and a writer to its two topics."""
 
     service: ServiceProcess
     write: Writer
-    topics: KafkaTopics
 
     def passes(self, numbers: range) -> None:
         """With these events on both sides, and all before them, the gate passes."""
@@ -44,9 +41,8 @@ def serving(
 ) -> Iterator[Case]:
     """A service that compares two topics, stopped at the end of the block."""
     spec = spec_file(folder, f"on-{topics[0]}", *topics, more, order)
-    hand = KafkaTopics(brokers, dict(zip(Side, topics, strict=True)))
     with ServiceProcess(spec, brokers, redis, *options) as service:
-        yield Case(service, Writer(brokers, *topics), hand)
+        yield Case(service, Writer(brokers, *topics))
 
 
 class Serve(Protocol):
