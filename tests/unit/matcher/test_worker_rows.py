@@ -7,14 +7,11 @@ from typing import Any
 
 import orjson
 import pytest
-from prometheus_client import CollectorRegistry
 
 from tests.support.saying import VERSIONS
-from tests.support.workers import Bench, board_of
-from twinstream.api.metrics import StatusCollector
+from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.spec.decode.deletions import deletion
-from twinstream.spec.load import loads
 
 LEFT, RIGHT = Side
 SPEC = (
@@ -49,33 +46,6 @@ class Pipelines(Bench):
 @pytest.fixture
 def bench() -> Pipelines:
     return Pipelines(spec=SPEC)
-
-
-def test_two_versions_that_trigger_at_different_times_are_equivalent(bench: Pipelines) -> None:
-    for value in (1, 2, 3):
-        bench.row(LEFT, "a", value)
-        bench.done(LEFT, value)
-    bench.row(RIGHT, "a", 3)
-    assert bench.settled().verdict == "PENDING"
-    bench.done(RIGHT, 3)
-    status = bench.settled()
-    assert (status.verdict, status.matched) == ("EQUIVALENT", 1), status.reason
-    assert (status.accounts.reference.superseded, status.accounts.reference.unmatched) == (2, 0)
-
-
-def test_last_rows_that_differ_are_one_changed_that_names_the_rows_before(bench: Pipelines) -> None:
-    for side, values in ((LEFT, (1, 2)), (RIGHT, (3,))):
-        for value in values:
-            bench.row(side, "a", value)
-        bench.done(side, 10)
-    status = bench.settled()
-    assert status.verdict == "DIVERGED"
-    (report,) = bench.reports().values()
-    assert report.kind == "changed"
-    assert report.text.endswith(
-        '`v` changed from 2 to 3 in k "a". Reference p0:1, candidate p0:0. '
-        "The reference had written 1 row of this key before (offset 0)."
-    )
 
 
 def test_a_restart_forgets_neither_pending_rows_nor_what_was_settled(bench: Pipelines) -> None:
@@ -243,32 +213,6 @@ def test_another_right_value_says_what_the_table_holds_already() -> None:
 
 
 # -- what is asked of intermediate rows --------------------------------------------------------------------
-
-
-def test_a_row_that_takes_back_what_was_shown_fails_the_gate_and_changes_no_verdict() -> None:
-    bench = Pipelines(
-        spec=SPEC.replace("settled_by: input", "settled_by: input, intermediate: {monotone: [v]}")
-    )
-    for value in (1, 3):
-        bench.row(RIGHT, "a", value)
-    worker = bench.restarted()
-    bench.row(RIGHT, "a", 2)
-    bench.row(LEFT, "a", 2)
-    for side in Side:
-        bench.done(side, 10)
-    status = bench.settled(worker)
-    assert (status.verdict, status.matched) == ("EQUIVALENT", 1)
-    board = board_of(loads(bench.spec), bench.clock)
-    board.accept(status)
-    view, registry = board.view("test"), CollectorRegistry()
-    assert (view.gate.answer, view.gate.violations) == ("fail", 1)
-    assert view.gate.reason == (
-        "The candidate violates the check `intermediate.monotone.v`: 1 violation: the record at "
-        "test.candidate 0:2 has a smaller `v` than that at offset 1 of partition 0."
-    )
-    registry.register(StatusCollector(lambda: [view], bench.clock.now))
-    labels = {"comparison": "test", "check": "intermediate.monotone.v", "side": "candidate"}
-    assert registry.get_sample_value("twinstream_check_violations_total", labels) == 1
 
 
 def test_rows_and_deletions_of_windows_that_a_watermark_settled_are_found_on_each_side() -> None:

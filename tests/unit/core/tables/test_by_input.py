@@ -27,16 +27,6 @@ def test_a_row_behind_the_end_of_a_batch_belongs_to_the_next_one(pair: Pair) -> 
     assert pair.superseded() == [1, 1]
 
 
-def test_different_rows_of_one_prefix_are_one_changed_at_once(pair: Pair) -> None:
-    assert pair.go_on("L:a=1 L!10 R:a=2 R!10") == (0, ["changed"], [[], []])
-    assert pair.driver.comparison.diverged
-
-
-def test_a_key_that_one_version_never_wrote_is_missing_once_it_has_consumed_its_input(pair: Pair) -> None:
-    assert pair.go_on("L:a=1 L!10 R!9") == (0, [], [[0], []])
-    assert pair.go_on("R!10") == (0, ["missing"], [[], []])
-
-
 def test_a_key_that_changes_before_the_other_side_has_caught_up_stays_pending(pair: Pair) -> None:
     words = (f"L:a={at} L!{at} R:a={at + 5} R!{at + 5}" for at in range(10, 100, 10))
     assert pair.go_on(" ".join(words)) == (0, [], [[8], [8]])
