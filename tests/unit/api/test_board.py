@@ -57,12 +57,6 @@ def test_expecting_a_known_comparison_changes_nothing(board: Board) -> None:
     assert board.view(NAME).status.verdict == "EQUIVALENT"
 
 
-def test_a_fresh_status_is_shown_as_it_came(board: Board) -> None:
-    board.accept(status())
-    assert board.view(NAME).status == status()
-    assert board.view(NAME).gate.answer == "pass"
-
-
 def test_an_unknown_comparison_is_an_error_that_names_those_there_are(board: Board) -> None:
     with pytest.raises(UnknownComparisonError, match=f"there is no comparison 'nobody'; available: {NAME}$"):
         board.view("nobody")
@@ -449,11 +443,6 @@ def test_a_lag_that_is_not_known_of_every_partition_is_not_known() -> None:
     progress = Sides(reference=[partition(0, 5, 2), partition(1, 5, None)], candidate=[partition(0, 5, 2)])
     samples.add(status(progress=progress), 0.0)
     assert samples.items()[0].lag == Sides[int | None](reference=None, candidate=2)
-
-
-def test_a_subscriber_gets_the_state_of_now_first(board: Board) -> None:
-    board.accept(status())
-    assert [event.name for event in drain(board.subscribe())] == ["status", "gate"]
 
 
 def test_a_change_of_verdict_is_told_with_the_one_before(board: Board, clocks: Clocks) -> None:

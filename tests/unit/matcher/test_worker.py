@@ -15,7 +15,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.schedule import PUT_OFF_SECONDS
-from twinstream.ports import Batch, Checkpoint, Stored
+from twinstream.ports import Checkpoint, Stored
 from twinstream.status.comparison import Resumed
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
@@ -46,14 +46,6 @@ def test_records_wait_while_their_schema_registry_is_away_and_none_is_lost() -> 
         registry.trouble = None
         status = bench.run(steps=6)
         assert (status.verdict, status.health.status, status.matched) == ("EQUIVALENT", "ok", 3)
-
-
-def test_equal_streams_are_equivalent_and_verified_to_their_ends(bench: Bench) -> None:
-    bench.write_both(*EVENTS)
-    status = bench.run()
-    assert (status.verdict, status.health.status) == ("EQUIVALENT", "ok")
-    assert status.matched == 60
-    assert status.verified_up_to.reference == status.verified_up_to.candidate == {"0": 60}
 
 
 @pytest.mark.parametrize("at_ms", [-(2**63), -1, 253_402_300_800_000, 1_790_000_000_000_000, 2**63 - 1])
@@ -144,17 +136,6 @@ def test_a_worker_waits_for_what_is_away_at_its_start_and_says_so(bench: Bench, 
     assert bench.status().health.reasons == ["it is away"]
     part.down = None
     assert worker.start()
-
-
-def test_what_was_fed_is_compared_when_it_is_settled() -> None:
-    bench = Bench(spec=SPEC.replace("{per_key: [k]}", "unordered"))
-    worker = bench.started()
-    for partition, side in enumerate(Side):
-        for first in range(0, 60, 20):
-            records = [b'{"k":"a","n":%d}' % number for number in range(first, first + 20)]
-            worker.feed(side, [Batch(side, partition, records, range(first, first + 20), [0] * 20)])
-    worker.settle()
-    assert (bench.status().verdict, bench.status().matched) == ("EQUIVALENT", 60)
 
 
 def test_a_second_worker_stands_by_until_the_first_lets_go(bench: Bench) -> None:

@@ -77,21 +77,6 @@ def test_without_a_control_topic_there_is_no_start_and_it_is_named(bench: Pipeli
     assert reason.startswith("test.control has 2 partitions")
 
 
-def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_the_first_common_input_on(
-    bench: Pipelines,
-) -> None:
-    bench.work(LEFT, 0, 1000)
-    bench.work(RIGHT, 905, 1005)
-    status = bench.settled()
-    assert (status.verdict, status.matched, status.divergences.total) == ("EQUIVALENT", 85, 0)
-    assert status.events.reference == 90, "its batches end at 910, 920, and the cut is at 915"
-    assert (before(status), status.hole_count) == ((5, 0), 0)
-    bench.work(LEFT, 1000, 1100)
-    bench.work(RIGHT, 1005, 1105)
-    status = bench.settled(bench.restarted())
-    assert (status.verdict, status.matched, status.hole_count) == ("EQUIVALENT", 185, 0)
-
-
 def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consumed(
     bench: Pipelines,
 ) -> None:

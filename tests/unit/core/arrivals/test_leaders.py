@@ -71,12 +71,6 @@ def test_a_retry_within_the_tolerance_is_a_replay(
     assert reader.replayed(RIGHT) == len(first)
 
 
-def test_a_row_is_close_to_what_stands_and_not_only_to_another_copy_of_it() -> None:
-    """10.4 is close to 10, and 10.8 to 10.4; but 10.8 is not close to 10."""
-    rows = wrote("1/x/0.0", 10) + wrote("1/y/0.0", 10.4) + wrote("1/z/0.0", 10.8)
-    assert len(compared([10], rows).reasons()) == 1
-
-
 def test_rows_before_the_start_are_told_apart_by_the_tolerance_too() -> None:
     outcomes = []
     for number in (10.2, 99):
