@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
-from twinstream.core.checks.checks import FIRST_KEPT, Checks, Tally
+from twinstream.core.checks.checks import Checks, Tally
 from twinstream.core.checks.property import Declared, EachRow, Lacking
 from twinstream.core.events import Form, Side
 
@@ -25,14 +25,6 @@ def run(*facts: object) -> Run:
 
 def tally(made: Checks, side: Side = RIGHT) -> Tally:
     return made.of(side)[0].tally
-
-
-def test_all_violations_are_counted_and_the_first_are_kept() -> None:
-    made = checks()
-    made.take(RIGHT, run(*[BAD] * 9, "", None), 7)
-    found = tally(made)
-    assert (found.rows, found.violations, len(found.first), found.certain_at) == (10, 9, FIRST_KEPT, 7)
-    assert tally(made, LEFT) == Tally()
 
 
 def test_a_row_that_lacks_what_is_read_is_a_doubt_and_no_violation() -> None:
@@ -71,10 +63,3 @@ def test_a_side_that_is_not_looked_at_has_no_tally() -> None:
     made.take(LEFT, run(BAD), 7)
     assert made.of(LEFT) == []
     assert made
-
-
-def test_a_tally_is_the_same_over_a_restart() -> None:
-    made, restored = checks(), checks()
-    made.take(RIGHT, run(BAD, Lacking("has no `k`"), ""), 7)
-    restored.restore(made.state(whole=True))
-    assert tally(restored) == tally(made)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from twinstream.core.checks import closed_windows
-from twinstream.core.checks.ascending import Ascending, AscendingInTables
+from twinstream.core.checks.ascending import Ascending
 from twinstream.core.checks.closed_windows import SILENCE_MS, ClosedWindows
 from twinstream.core.checks.key_partition import KeyPartition, key_hash
 from twinstream.core.checks.once import Once
@@ -102,25 +102,11 @@ def test_what_has_no_order_is_a_doubt(fact: Any, partition: int, text: str) -> N
     assert finding.text == f"and that at offset 0 of partition 0 {text}"
 
 
-def test_behind_a_deletion_the_rows_of_a_key_begin_anew() -> None:
-    judge = Ascending("n", 10)
-    assert taken(judge, (b"k", 5), (b"k", None), (b"k", None), (b"k", 3), (b"k", 4)) == []
-    (finding,) = taken(judge, (b"k", 3), first=5)
-    assert finding.text == "has a smaller `n` than that at offset 4 of partition 0"
-
-
 def test_a_deletion_in_another_partition_ends_nothing_for_certain() -> None:
     judge = Ascending("n", 10)
     taken(judge, (b"k", 5))
     (finding,) = taken(judge, (b"k", None), partition=1)
     assert finding.doubt
-
-
-def test_a_key_that_a_whole_table_lacks_was_deleted_there() -> None:
-    judge = AscendingInTables("n", 10)
-    rows = [(0, 5), (1, 5), (1, 5), (3, 2), (4, 1), (4, 1), (0, 0)]
-    found = [judge.take(Row(0, n, 0, (b"k", value), batch)) for n, (batch, value) in enumerate(rows)]
-    assert [finding is not None for finding in found] == [False, False, False, False, True, False, True]
 
 
 # -- final_after_settled -----------------------------------------------------------------------------------
@@ -131,14 +117,6 @@ def test_only_another_value_of_a_key_that_a_barrier_has_settled_is_found() -> No
     (finding,) = taken(SettledKeys(10), *rows)
     text = "has another value for a key that a barrier has settled, with the row at offset 1 of its partition"
     assert finding == Finding(0, 5, text)
-
-
-def test_the_next_barrier_settles_what_is_there_then() -> None:
-    judge = SettledKeys(10)
-    taken(judge, (b"k", b"1"), BARRIER, (b"k", b"2"), BARRIER)
-    assert taken(judge, (b"k", b"2"), first=4) == []
-    (finding,) = taken(judge, (b"k", b"1"), first=5)
-    assert "offset 2" in finding.text
 
 
 def test_the_deletion_of_a_settled_key_is_another_value_and_one_before_settles_nothing() -> None:
@@ -193,18 +171,6 @@ def test_one_value_in_two_partitions_is_found_where_each_lies_by_its_key() -> No
 
 
 # -- closed_windows ----------------------------------------------------------------------------------------
-
-
-def test_a_window_is_closed_behind_the_batch_after_the_one_whose_watermark_passed_it() -> None:
-    judge = ClosedWindows()
-    heard(judge, [finished(0, 100), finished(1, 200, {0: 2}), finished(2, 300, {0: 4})])
-    assert taken(judge, 100, 100, 100, 101, 200, 201) == []
-    found = list(judge.look({0: 6}))
-    assert found == [
-        Finding(0, 2, "is of a window that was closed"),
-        Finding(0, 4, "is of a window that was closed"),
-    ]
-    assert judge.unsettled() is None
 
 
 def test_a_late_row_is_found_at_once_where_the_records_are_known() -> None:
@@ -262,14 +228,6 @@ def test_what_waits_is_bounded_and_what_is_lost_is_said(
 
 
 # -- watermark ---------------------------------------------------------------------------------------------
-
-
-def test_a_watermark_that_goes_back_is_found_with_its_record() -> None:
-    judge = NeverBack()
-    assert judge.unsettled() == NOTHING_HEARD
-    facts = [finished(0, 100, at=5), finished(1, None, at=6), finished(2, 40, at=7), finished(3, 40, at=8)]
-    assert heard(judge, facts) == [Finding(0, 7, "has a watermark 60 ms below that of batch 0")]
-    assert judge.unsettled() is None
 
 
 def test_queries_go_by_themselves_and_earlier_runs_and_repeated_batches_are_passed_over() -> None:
