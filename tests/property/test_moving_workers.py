@@ -42,6 +42,8 @@ ORDERS = {
     "changed": "{per_key: [k]}\nidentity: [k, n]",
     "bags": "{by_key: [k], inner: unordered}\nidentity: [k]",
     "days": "{by_key: [k], inner: {barrier: day, inner: unordered}}",
+    "branches": "{by_key: [k], inner: {parallel: {d: {kinds: [day], order: total}, "
+    "r: {kinds: [ride], order: unordered}}}}",
     "rules": "{dependent: [{pair: [ride, ride], same: [k]}, {pair: [day, ride], same: [k]}]}",
     "close": "{by_key: [k], inner: unordered}\n" + CLOSE,
     "close_days": "{by_key: [k], inner: {barrier: day, inner: unordered}}\n" + CLOSE,
