@@ -65,16 +65,13 @@ class KafkaLookout:
         self._config, self._followed = reading(brokers, spec.name, properties), spec.followed
         self._admin = TopicsAdmin(names, brokers, properties, spec.followed)
         self._watch = TopicWatch(self._admin.look, self._admin.is_as, LOOK_SECONDS)
-        self._recall = KafkaRecall(names, self._config, record_reader(spec))
+        self.topics, self.look = self._admin.both, self._watch.look
+        self.recall = KafkaRecall(names, self._config, record_reader(spec)).records
 
     def watch(self) -> KafkaLookout:
         """Begin to look; returns itself."""
         self._watch.start()
         return self
-
-    def topics(self) -> Mapping[Side, Topic]:
-        """Both topics as they are now."""
-        return self._admin.both()
 
     def control(self) -> Control | None:
         """The control topic as described last."""
@@ -83,14 +80,6 @@ class KafkaLookout:
     def seen(self) -> TopicsLook:
         """The last look."""
         return self._watch.seen
-
-    def look(self) -> int:
-        """Ask for a look soon."""
-        return self._watch.look()
-
-    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
-        """The records at some places."""
-        return self._recall.records(places, seconds)
 
     def follower(self) -> Follower | None:
         """A new reader of the control topic."""
@@ -101,7 +90,8 @@ class FedSource:
     """A source that reads the control topic alone. `topics` are both as they were when its worker began."""
 
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
-        self._topics, self._lookout, self._follower = topics, lookout, lookout.follower()
+        self._topics, self._follower = topics, lookout.follower()
+        self.seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
         self._ends = {side: dict(topics[side].ends) for side in Side}
 
     def reached(self, side: Side, partition: int, end: int) -> None:
@@ -122,18 +112,6 @@ class FedSource:
     def bound(self) -> Positions | None:
         """No bound: the query has its starting offsets."""
         return None
-
-    def seen(self) -> TopicsLook:
-        """The last look of this Python worker."""
-        return self._lookout.seen()
-
-    def look(self) -> int:
-        """Ask for a look soon."""
-        return self._lookout.look()
-
-    def control(self) -> Control | None:
-        """The control topic as of the last look."""
-        return self._lookout.control()
 
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Do nothing: Spark reads new partitions by itself."""
