@@ -216,22 +216,16 @@ def joined(states: Sequence[State]) -> tuple[State, list[int]]:
         _refuse_wholes(state)
     found = [sum(state["found_by_kind"].values()) for state in states]
     before = list(accumulate(found, initial=0))[: len(states)]
-    timed = [
-        _on_one_clock(state, _vouched(states), added) for state, added in zip(states, before, strict=True)
-    ]
+    vouched_at = max(state["doubts"]["vouched_at"] for state in states)
+    timed = [_on_one_clock(state, vouched_at, added) for state, added in zip(states, before, strict=True)]
     whole = {**timed[0], **_knowledge(timed), **_sums(timed)}
     for name in LEFTOVERS:
-        whole[name] = [_chained([state[name][side] for state in timed]) for side in Side]
-    whole["held"] = [_in_order(_chained([state["held"][side] for state in timed])) for side in Side]
+        whole[name] = _by_side(timed, name, _chained)
+    whole["held"] = list(map(_in_order, _by_side(timed, "held", _chained)))
     whole["scopes"] = [scope for state in timed for scope in state["scopes"]]
-    whole["chains"] = [sorted(row for state in timed for row in state["chains"][side]) for side in Side]
+    whole["chains"] = _by_side(timed, "chains", lambda rows: sorted(chain.from_iterable(rows)))
     whole["bags"] = _joined_bags([state["bags"] for state in timed])
     return whole, before
-
-
-def _vouched(states: Sequence[State]) -> int:
-    moments: list[int] = [state["doubts"]["vouched_at"] for state in states]
-    return max(moments)
 
 
 def _on_one_clock(state: State, vouched_at: int, added: int) -> State:
@@ -258,44 +252,43 @@ def _on_one_clock(state: State, vouched_at: int, added: int) -> State:
     return timed
 
 
+def _by_side(states: Iterable[State], name: str, choose: Callable[[list[Any]], Any]) -> list[Any]:
+    """By side, what is chosen or made of this part of all states."""
+    return [choose(list(parts)) for parts in zip(*(state[name] for state in states), strict=True)]
+
+
 def _sums(states: Sequence[State]) -> State:
     """What adds up."""
-    accounts: list[dict[str, int]] = []
-    for side in Side:
-        counts = sum((Counter(state["accounts"][side]) for state in states), Counter[str]())
-        accounts.append(Account(**counts).state())
     counters = ("matched_by_kind", "closed_by_kind", "found_by_kind")
     return {
-        "accounts": accounts,
+        "accounts": [Account(**counts).state() for counts in _by_side(states, "accounts", _added)],
         "matched": sum(state["matched"] for state in states),
-        **{name: dict(sum((Counter(s[name]) for s in states), Counter[str]())) for name in counters},
+        **{name: _added([state[name] for state in states]) for name in counters},
         "stretches": united(state["stretches"] for state in states).state(),
-        "given_up": [sum(state["given_up"][side] for state in states) for side in Side],
+        "given_up": _by_side(states, "given_up", sum),
     }
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sum(map(Counter, counts), Counter[str]()))
 
 
 def _knowledge(states: Sequence[State]) -> State:
     """What each of them knows of the whole: the latest of it, and all doubts."""
     doubts = [state["doubts"] for state in states]
-    moments = [state["moments"] for state in states]
+    moments, clocks = [state["moments"] for state in states], [state["clock"] for state in states]
     return {
-        "first_unverifiable": [
-            _least([state["first_unverifiable"][side] for state in states]) for side in Side
-        ],
-        "newest_matched_ms": [
-            _latest([state["newest_matched_ms"][side] for state in states]) for side in Side
-        ],
+        "first_unverifiable": _by_side(states, "first_unverifiable", _least),
+        "newest_matched_ms": _by_side(states, "newest_matched_ms", _latest),
         "recent": _in_turns([state["recent"] for state in states]),
-        "ended": [any(state["ended"][side] for state in states) for side in Side],
+        "ended": _by_side(states, "ended", any),
         "moments": [
             _latest([one[0] for one in moments]),
             *(_earliest([m[i] for m in moments]) for i in (1, 2)),
         ],
         "overflowing": any(state["overflowing"] for state in states),
         "halted": any(state["halted"] for state in states),
-        "homes": [
-            _in_turns([state["homes"][side] for state in states], key=lambda row: row[0]) for side in Side
-        ],
+        "homes": _by_side(states, "homes", partial(_in_turns, key=itemgetter(0))),
         "holes": _in_turns([state["holes"] for state in states], key=tuple),
         "unclear": max(state["unclear"] for state in states),
         "doubts": {
@@ -308,8 +301,8 @@ def _knowledge(states: Sequence[State]) -> State:
             ],
         },
         "clock": {
-            "ticks": [sorted({tick for s in states for tick in s["clock"]["ticks"][side]}) for side in Side],
-            "newest_ms": [_latest([state["clock"]["newest_ms"][side] for state in states]) for side in Side],
+            "ticks": _by_side(clocks, "ticks", lambda ticks: sorted(set(chain.from_iterable(ticks)))),
+            "newest_ms": _by_side(clocks, "newest_ms", _latest),
         },
         "passing": _event_times([state["passing"] for state in states]),
     }
@@ -320,18 +313,19 @@ def _event_times(states: Sequence[State]) -> State:
     if not states[0]:
         return {}
     times = [state["times"] for state in states]
-    sides = []
-    for side in Side:
-        rows: dict[int, list[list[Any]]] = {}
-        for row in chain.from_iterable(one["partitions"][side] for one in times):
-            rows.setdefault(row[0], []).append(row)
-        sides.append([_furthest(same) for _, same in sorted(rows.items())])
     return {
         "times": {
-            "partitions": sides,
-            "reached_ms": [_latest([one["reached_ms"][side] for one in times]) for side in Side],
+            "partitions": _by_side(times, "partitions", _furthest_of_each),
+            "reached_ms": _by_side(times, "reached_ms", _latest),
         }
     }
+
+
+def _furthest_of_each(parts: Iterable[Iterable[Sequence[Any]]]) -> list[list[Any]]:
+    rows: dict[int, list[Sequence[Any]]] = {}
+    for row in chain.from_iterable(parts):
+        rows.setdefault(row[0], []).append(row)
+    return [_furthest(same) for _, same in sorted(rows.items())]
 
 
 def _furthest(rows: Sequence[Sequence[Any]]) -> list[Any]:
