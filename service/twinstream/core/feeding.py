@@ -20,7 +20,7 @@ from twinstream.core.accounting.by_record import forms_of
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.arrivals.run import Run
 from twinstream.core.arrivals.whole_runs import MOST, MOST_OF_A_LOOK, Booking, WholeRuns
-from twinstream.core.events import READ_AT, Event, Form, Side
+from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Form, Side
 from twinstream.core.matching.index import Index, Pairs
 from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.open_scopes import OpenScopes
@@ -167,8 +167,10 @@ class Feeding:
             if self.open_scopes.watch.keeps_partitions:
                 self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
             forms, times_ms = run.forms[: len(twins)], run.timestamps_ms[: len(twins)]
-            self.ledger.twins_came(side, twins, forms, times_ms)
+            self.ledger.held.left(side.other, twins)
+            self.ledger.met(side, forms, times_ms, list(map(_TIME, twins)))
         return twins
 
 
 _READ_AT = itemgetter(READ_AT)
+_TIME = itemgetter(TIMESTAMP_MS)

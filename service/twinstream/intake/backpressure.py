@@ -114,16 +114,13 @@ class Backpressure:
 
     def _share(self) -> float:
         """The share of the limits that all unmatched events take; 0 once no more events are kept."""
-        if self._comparison.overflowing:
-            return 0.0
-        held = sum(self._comparison.surveyed.held_bytes)
-        waits = sum(map(self._waits, Side))
-        return max(waits / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
+        return 0.0 if self._comparison.overflowing else self._filled(*Side)
 
-    def _filled(self, side: Side) -> float:
-        """The share of the limits that the unmatched events of a side take."""
-        held = self._comparison.surveyed.held_bytes[side]
-        return max(self._waits(side) / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
+    def _filled(self, *sides: Side) -> float:
+        """The share of the limits that the unmatched events of these sides take."""
+        held = sum(self._comparison.surveyed.held_bytes[side] for side in sides)
+        waits = sum(map(self._waits, sides))
+        return max(waits / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
 
     def _waits(self, side: Side) -> int:
         """The number of unmatched events of a side that are kept: those given up take no memory."""

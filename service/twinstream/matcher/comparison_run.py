@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.clocks.input import Finished
@@ -360,12 +361,12 @@ class ComparisonRun:
             "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
             "verdict": reporter.verdict.value,
             "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
-            "positions": [_pairs(intake.positions[side]) for side in Side],
-            "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
+            "positions": [pairs_of(intake.positions[side]) for side in Side],
+            "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
             "topics": self.topics.state(),
-            "starts": [_pairs(self._starts[side]) for side in Side],
-            "compared_from": [_pairs(intake.compared_from[side]) for side in Side],
+            "starts": [pairs_of(self._starts[side]) for side in Side],
+            "compared_from": [pairs_of(intake.compared_from[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
             "start": None if self.input_cut is None else self.input_cut.state(),
@@ -404,7 +405,3 @@ class ComparisonRun:
 
 def _first_ms(item: Item) -> int | None:
     return item.timestamps_ms[0] if isinstance(item, Batch) else None
-
-
-def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
-    return [[key, value] for key, value in mapping.items()]

@@ -17,7 +17,8 @@ from typing import Any
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, Event, Form, Place, Side
+from twinstream.core.events import FORM, RECORD, Event, Form, Place, Side
+from twinstream.core.proofs import place_of
 from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
@@ -63,7 +64,7 @@ class RecallingExplainer(Explainer):
     @contextmanager
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
         """Make the records of some events available, as far as they can be read in time."""
-        tokens = {(side, event[PARTITION], event[OFFSET]): event[FORM][RECORD] for side, event in events}
+        tokens = {place_of(side, event): event[FORM][RECORD] for side, event in events}
         started = self._clock.monotonic()
         if started - self._since >= 1:
             self._left, self._since = SECONDS, started
@@ -97,7 +98,7 @@ class RecallingExplainer(Explainer):
 
     def lacks(self, events: Iterable[tuple[Side, Event]]) -> bool:
         """Whether the record of one of these events is not at hand."""
-        return any(_place(side, event) not in self._read for side, event in events)
+        return any(place_of(side, event) not in self._read for side, event in events)
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """See `Explainer.report`; uses the records at hand, or those of the first time it was made."""
@@ -127,12 +128,8 @@ class RecallingExplainer(Explainer):
 
     def _open(self, side: Side, event: Event) -> Event:
         lane, content, kind, _ = event[FORM]
-        record = self._read.get(_place(side, event), NOT_READ)
+        record = self._read.get(place_of(side, event), NOT_READ)
         return Event(Form(lane, content, kind, record), *event[1:])
-
-
-def _place(side: Side, event: Event) -> Place:
-    return side, event[PARTITION], event[OFFSET]
 
 
 def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:
@@ -143,7 +140,7 @@ def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:
 
 def _key(divergence: Divergence) -> Any:
     """A key that distinguishes reports."""
-    places = tuple(_place(side, event) for side, event in _events(divergence.finding))
+    places = tuple(place_of(side, event) for side, event in _events(divergence.finding))
     first = divergence.first.event
     more = divergence.tainted, divergence.late, divergence.uneven
     return divergence.finding.kind, places, first[1:3], *more

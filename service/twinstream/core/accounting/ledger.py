@@ -52,13 +52,12 @@ class Ledger:
 
     def waits(self, side: Side) -> int:
         """The number of unmatched events of a side that are kept: all but those given up."""
-        return self.accounts[side].unmatched(self.matched) - self.given_up[side]
+        return self.unmatched(side) - self.given_up[side]
 
     @property
     def waiting(self) -> int:
         """The number of unmatched events of both sides that are kept."""
-        left, right = self.accounts
-        return left.unmatched(self.matched) + right.unmatched(self.matched) - sum(self.given_up)
+        return self.waits(Side.LEFT) + self.waits(Side.RIGHT)
 
     # -- copies --------------------------------------------------------------------------------------------
 
@@ -97,17 +96,10 @@ class Ledger:
             self.advance(side, max(came_ms))
             self.advance(side.other, max(waited_ms))
 
-    def twins_came(
-        self, side: Side, twins: Sequence[Event], forms: Sequence[Form], came_ms: Sequence[int]
-    ) -> None:
-        """Book pairs of new records of a side with their twins, of these forms. Complexity: as `came`."""
-        self.held.left(side.other, twins)
-        self.met(side, forms, came_ms, list(map(_TIME, twins)))
-
     def met(
         self, side: Side, forms: Sequence[Form], came_ms: Sequence[int], waited_ms: Sequence[int]
     ) -> None:
-        """Book pairs of new records of a side, with these forms, with others that waited."""
+        """Book pairs of new records of a side, with these forms, with others that waited, and have left."""
         self._count_forms(forms, came_ms, waited_ms)
         self.advance(side, max(came_ms))
         self.advance(side.other, max(waited_ms))

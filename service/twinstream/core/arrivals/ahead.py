@@ -128,7 +128,7 @@ class RunsAhead:
         self._parts: dict[int, deque[_Bundle]] = {}
         self._counts: dict[int, int] = {}
         self._begun: set[int] = set()
-        self._came = self._number = 0
+        self._came = 0
         self._removed: list[PartitionOffset] = []
         self._unswept: deque[_Bundle] = deque()
         self._sweeping: deque[_Waiting] = deque()
@@ -145,7 +145,6 @@ class RunsAhead:
             part.append(_Bundle())
         part[-1].append(_Waiting(self._came, run._replace(twins=None, facts=None)))
         self._counts[partition] = self._counts.get(partition, 0) + count
-        self._number += count
 
     def take(self, partition: int, count: int) -> Run:
         """Remove the first events of the oldest run of a partition, which are so many; returns them."""
@@ -167,7 +166,6 @@ class RunsAhead:
         part = self._parts[partition]
         bundle = part[0]
         taken = bundle.take(count)
-        self._number -= count
         self._counts[partition] -= count
         if not bundle.runs:
             part.popleft()
@@ -182,7 +180,7 @@ class RunsAhead:
     # -- reading -------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self._number
+        return sum(self._counts.values())
 
     def partitions(self) -> list[int]:
         """The partitions in which runs wait."""
