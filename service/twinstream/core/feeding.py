@@ -116,9 +116,12 @@ class Feeding:
 
         Nothing enters once events are not kept any more: what is there is not matched, and must not grow.
         """
+        self._enter_ahead(unsuited=False)
+
+    def _enter_ahead(self, *, unsuited: bool) -> None:
         if self.whole_runs is not None and self.matching.keeps():
             for side in Side:
-                self.whole_runs.enter_side(side)
+                self.whole_runs.enter_side(side, unsuited=unsuited)
             self.open_scopes.close_finished()
 
     def enter_partners(self) -> None:
@@ -128,12 +131,8 @@ class Feeding:
 
     def enter_at_look(self) -> None:
         """Let those events enter that may have partners, that a clock judges one by one, or do not suit."""
-        if self.clocks.points is not None or self.rules.proves or all(map(self.ledger.waits, Side)):
-            self.enter_all()
-        elif self.whole_runs is not None and self.matching.keeps():
-            for side in Side:
-                self.whole_runs.enter_unsuited(side)
-            self.open_scopes.close_finished()
+        judged = self.clocks.points is not None or self.rules.proves
+        self._enter_ahead(unsuited=not (judged or all(map(self.ledger.waits, Side))))
 
     # -- ways to matching ----------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ Source: DiffStream (OOPSLA 2020), section 4.2, for equal beginnings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, count
 from operator import itemgetter, ne
 from typing import NamedTuple
@@ -94,18 +94,11 @@ class WholeRuns:
         if run.forms:
             self._wait(side, run)
 
-    def enter_side(self, side: Side) -> None:
-        """Let all events of a side enter the index."""
-        self._enter_parts(side, self._ahead[side].partitions())
-
-    def enter_unsuited(self, side: Side) -> None:
-        """Let those of a side enter that may not wait over a look (`RunsAhead.suits`)."""
-        ahead = self._ahead[side]
-        self._enter_parts(
-            side, [one for one in ahead.partitions() if not ahead.suits(one, LEAST_IN_THE_MEAN)]
-        )
-
-    def _enter_parts(self, side: Side, partitions: Iterable[int]) -> None:
+    def enter_side(self, side: Side, *, unsuited: bool = False) -> None:
+        """Let all events of a side enter the index, or those that may not wait over a look."""
+        ahead, partitions = self._ahead[side], self._ahead[side].partitions()
+        if unsuited:
+            partitions = [one for one in partitions if not ahead.suits(one, LEAST_IN_THE_MEAN)]
         if sum(self._enter_part(side, partition) for partition in partitions):
             self._leave_alone()  # They had partners in other partitions.
 
