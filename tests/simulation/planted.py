@@ -107,7 +107,7 @@ class ForgetsBatches(Altered):
     """What was written of a batch is not known any more after a start."""
 
     def after_start(self) -> None:
-        for replays in self.comparison.retries.sides if self.comparison.retries else ():
+        for replays in self.comparison.retries or ():
             replays._queries.clear()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.barrier_copies import Copies
+from twinstream.core.arrivals.replays import written_rows
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import OFFSET, PARTITION, Event, Side
 from twinstream.core.open_scopes import OpenScopes
@@ -23,7 +24,7 @@ class Admission:
     """Admits the events of one comparison; it has `copies` by side, `retries` and `tables` if declared."""
 
     def __init__(self, rules: Rules, differences: Differences, open_scopes: OpenScopes) -> None:
-        self._differences, self._open_scopes = differences, open_scopes
+        self._rules, self._differences, self._open_scopes = rules, differences, open_scopes
         self._ledger, self._certainty = differences.ledger, differences.certainty
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = self._certainty.retries
@@ -34,12 +35,12 @@ class Admission:
         if self.copies:
             self.copies[side].expect(partitions)
         if self.retries is not None:
-            self.retries.sides[side].expect(frozenset(partitions))
+            self.retries[side].expect(frozenset(partitions))
 
     def end(self, side: Side) -> None:
         """Note that a side has ended, so no retry of it can come."""
         if self.retries is not None:
-            self.retries.sides[side].end()
+            self.retries[side].end()
             self._settle_batches(side)
 
     def note_written(self, side: Side, partition: int, events: Sequence[Event]) -> None:
@@ -53,12 +54,13 @@ class Admission:
         """The run without the events that a retry wrote again; these are settled as replayed."""
         if run.attempts is None or self.retries is None:
             return run
-        new = self.retries.new_of(side, run)
+        feed = self.retries[side].feed
+        new = [place for place, row in enumerate(written_rows(run, self._rules)) if feed(row)]
         self._settle_batches(side)
-        account, replayed = self._ledger.accounts[side], len(run.forms) - len(new.forms)
+        account, replayed = self._ledger.accounts[side], len(run.forms) - len(new)
         account.consumed += replayed
         account.replayed += replayed
-        return new
+        return run.only(new) if replayed else run
 
     def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
         """Settle a run before the start, sorted `by_place`, or by its content (see `start.cut`).
@@ -71,7 +73,8 @@ class Admission:
         if side is Side.RIGHT and by_place and self._ledger.repeats is not None:
             self._ledger.repeats.skip(run.partition)
         if run.attempts is not None and self.retries is not None:
-            self.retries.note_before(side, run, by_place=by_place)
+            for row in written_rows(run, self._rules):
+                self.retries[side].note_before(row, by_place=by_place)
             self._settle_batches(side)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
@@ -80,13 +83,13 @@ class Admission:
         So no retry of it can come, and the differences found in it count.
         """
         if self.retries is not None:
-            self.retries.sides[side].finish(query, batch)
+            self.retries[side].finish(query, batch)
             self._settle_batches(side)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
         """Note a look at the ends of the topics; `at_end`: all records up to the last ends were fed."""
         if self.retries is not None:
-            for replays, ended in zip(self.retries.sides, at_end, strict=True):
+            for replays, ended in zip(self.retries, at_end, strict=True):
                 replays.looked(at_end=ended)
             for side in Side:
                 self._settle_batches(side)

@@ -146,7 +146,7 @@ class Comparison:
     @property
     def disagreeing_batches(self) -> list[str]:
         """A sentence for each open batch whose attempts have not agreed so far."""
-        return [] if self.retries is None else self.retries.disagreeing()
+        return [sentence for replays in self.retries or () for sentence in replays.disagreeing()]
 
     # -- feeding ------------------------------------------------------------------------------------------
 

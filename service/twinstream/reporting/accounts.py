@@ -47,7 +47,7 @@ def differ_text(comparison: Comparison, spec: Spec, how: str) -> str:
     if comparison.open_scopes.gave_up:
         limit = comparison.rules.scope_limit
         sentences.append(f"Not all of it is explained: limits.scope_events ({limit:,}) was reached.")
-    count = 0 if comparison.retries is None else comparison.retries.unmarked
+    count = sum(replays.unmarked for replays in comparison.retries or ())
     if count:
         sentences.append(
             "1 record without marks was taken as it is."

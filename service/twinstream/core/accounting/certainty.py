@@ -7,14 +7,14 @@ written again, until it is closed; input that is not vouched for yet. `proven` h
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from twinstream.core.accounting.proven import Proven
 from twinstream.core.accounts import Hole
-from twinstream.core.arrivals.replays import NotAgreed
-from twinstream.core.arrivals.retries import Retries
+from twinstream.core.arrivals.replays import NotAgreed, Replays
 from twinstream.core.events import Side
-from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, UncheckedFrom
+from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, UncheckedFrom, needs_of
 from twinstream.core.rules import Rules
 
 HOLES_LIMIT = 100
@@ -28,7 +28,7 @@ class Certainty:
     `moment` is the number of events fed, as the driver counts them. `unchecked` are the places where holes
     begin. `unclear` is the number of holes that are single events which may or may not be copies; they taint
     nothing else. `beginning` is a hole for events that may be lost behind the start: while it is set, a
-    difference only adds this hole. `retries` finds replays, where the comparison file declares them.
+    difference only adds this hole. `retries` finds the replays of each side, where the file declares them.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -39,7 +39,7 @@ class Certainty:
         self.beginning: Hole | None = None
         self.proven = Proven()
         horizon = rules.replay_horizon
-        self.retries = None if horizon is None else Retries(rules, horizon)
+        self.retries = None if horizon is None else tuple(Replays(side, horizon) for side in Side)
         self._has_copies = rules.copied
 
     @property
@@ -56,8 +56,10 @@ class Certainty:
         return not self.tainted or (proof is not None and self.unchecked.spares(proof))
 
     def needs(self, proof: Proof | None) -> Needs:
-        """The open batches that a difference with this proof has to wait for."""
-        return NOTHING if self.retries is None else self.retries.needs(proof)
+        """The open batches that a difference with this proof has to wait for. O(b) in the open batches."""
+        if self.retries is None:
+            return NOTHING
+        return needs_of(proof, chain.from_iterable(replays.open() for replays in self.retries))
 
     def note(self, hole: Hole, starts: Starts | None = None) -> None:
         """Note a hole. Only the first ones are kept: one decides, and more do not help anybody.
@@ -92,7 +94,7 @@ class Certainty:
         Returns the numbers of differences that decide nothing, and the batches that are holes.
         """
         assert self.retries is not None, "batches are told"
-        agreed, holes = self.retries.sides[side].take_closed()
+        agreed, holes = self.retries[side].take_closed()
         for batch in agreed:
             self.proven.agree(batch)
         withdrawn = [number for hole in holes if hole.batch for number in self.proven.withdraw(hole.batch)]
@@ -102,7 +104,9 @@ class Certainty:
 
     def state(self, *, whole: bool) -> dict[str, Any]:
         """The state as plain data; unless `whole`, replays only as far as they have changed."""
-        replays = {} if self.retries is None else self.retries.state(whole=whole)
+        replays: dict[str, Any] = {}
+        if self.retries is not None:
+            replays = {"sides": [one.state(whole=whole) for one in self.retries]}
         return {
             "holes": [list(hole) for hole in self.holes],
             "unclear": self.unclear,
@@ -123,7 +127,7 @@ class Certainty:
         beginning = doubts["beginning"]
         self.beginning = None if beginning is None else Hole.of(beginning)
         self.unchecked.restore(doubts["unchecked"])
-        if self.retries is not None:
-            self.retries.restore(replays)
+        for of_side, kept in zip(self.retries or (), replays and replays["sides"], strict=True):
+            of_side.restore(kept)
         self.proven.vouched_at = doubts["vouched_at"]
         self.proven.restore(proven_at, replays["held"] if replays else (), doubts["not_vouched_for"])

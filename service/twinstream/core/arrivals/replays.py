@@ -35,7 +35,7 @@ was read since. A partition that goes back to an earlier batch, since the query 
 is waited for anew.
 
 **Differences before that.** A difference found while a batch is open may be caused by a retry that has not
-come yet. So it is held (`Retries.needs`) until the batches are closed that its proof lies in or behind, and
+come yet. So it is held (`Certainty.needs`) until the batches are closed that its proof lies in or behind, and
 decides nothing if one of them ends as a hole (see `proofs`).
 
 **Rows before the start** are no events, but part of the output of an attempt: a batch may lie on both sides
@@ -60,8 +60,11 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.attempts import Attempt, MicroBatch, Query
 from twinstream.core.arrivals.leaders import HASH_BYTES, CloseTo
 from twinstream.core.arrivals.replays_state import query_state, restored_query
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Close, PartitionOffset, Side
+from twinstream.core.order import BARRIER
 from twinstream.core.proofs import MicroBatchId, Starts
+from twinstream.core.relation import Relation
 
 ROWS_LIMIT = 4_000_000
 """Rows of a side that are remembered beyond the horizon of the active query: some 400 MB."""
@@ -105,6 +108,23 @@ class WrittenRow(NamedTuple):
     letter: bytes
     place: PartitionOffset
     alike: Alike | None = None
+
+
+def written_rows(run: Run, relation: Relation) -> Iterator[WrittenRow]:
+    """The records of a run, each with the data that identify its replays; equal as the `relation` says.
+
+    Where a barrier has a copy in each partition, these are rows of their own, though they are equal.
+    """
+    canonical, close, has_copies = relation.canonical, relation.close, relation.copied
+    for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
+        place = run.partition, offset
+        if attempt is None:
+            yield WrittenRow(None, b"", place)
+            continue
+        copied = has_copies and form[0] is BARRIER
+        where = b" in %d" % run.partition if copied else b""
+        alike = None if close is None else Alike(form[1] + where, form[3], close)
+        yield WrittenRow(attempt, canonical(form[1]) + where, place, alike)
 
 
 class Replays:

@@ -10,7 +10,7 @@ from twinstream.core.arrivals.leaders import Leaders, joined
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Several states of `Retries`, the first of them whole, as one whole state."""
+    """Several states of the replays of both sides, the first of them whole, as one whole state."""
     sides = []
     for side, last in enumerate(states[-1]["sides"]):
         known: dict[tuple[str, int], Any] = {}

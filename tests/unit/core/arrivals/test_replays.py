@@ -216,7 +216,7 @@ class Written:
         for row in rows(text):
             place = row.partition, self.next[side, row.partition]
             self.next[side, row.partition] += 1
-            self.retries.sides[side].feed(WrittenRow(row.attempt, str(row.value).encode(), place))
+            self.retries[side].feed(WrittenRow(row.attempt, str(row.value).encode(), place))
         _, holes = self.certainty.settle_batches(side)
         return self.certainty.proven.at, len(holes)
 
