@@ -54,10 +54,6 @@ class Settlement:
             )
         self._asked = asked
 
-    def hear(self) -> None:
-        """Note the ends of the topics as last polled: they give the lag, and surveys are far between."""
-        self._run.situation.heard_ends = self._source.ends()
-
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""
         if self._standing is not None and self._standing.moment <= self._run.comparison.proven.vouched_at:

@@ -404,7 +404,7 @@ class Worker:
         self._report_closed()
         situation.groups, situation.found = self._reports.groups, self._reports.found
         situation.provisional_groups = self._reports.provisional_groups(self.comparison.provisional())
-        self._settlement.hear()
+        situation.heard_ends = self._source.ends()  # They give the lag, and surveys are far between.
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
                 "kafka": self._source.trouble(),

@@ -87,7 +87,7 @@ def _of_input(
         f"{awaited.written}, which is read up to {awaited.read}"
         for awaited in islice(progress.awaited(side, positions), 1)
     ]
-    if not progress.heard(side):
+    if not progress.queries(side):
         version, topic = spec.version_of(side).version, spec.version_of(side).topic
         reasons = [f"version {version} has said nothing about {topic} on {spec.control} yet"]
     return ", ".join(parts) or None, reasons

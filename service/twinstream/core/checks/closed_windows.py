@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.checks.property import Finding, Property, Row
 from twinstream.core.checks.watermark import NOTHING_HEARD
-from twinstream.core.clocks.input import Finished, NewestRun
+from twinstream.core.clocks.input import Finished, NewestRun, lacking
 
 WAITING_LIMIT = 1_000_000
 """Rows that wait for a control record, about 100 bytes each: what a service reads in several seconds."""
@@ -90,7 +90,7 @@ class ClosedWindows(Property):
     def look(self, positions: Mapping[int, int]) -> Iterator[Finding]:
         """Judge the rows that the edges read up to have decided; all rows below the positions were taken."""
         taken = False
-        while self._edges and _is_read(self._edges[0], positions):
+        while self._edges and lacking(self._edges[0].written, positions) is None:
             taken = self._begun = True
             yield from self._pass(self._edges.popleft())
         if taken:
@@ -156,10 +156,6 @@ class ClosedWindows(Property):
         self._edges = deque(_Edge(dict(written), closed_ms) for written, closed_ms in state["edges"])
         self._records = _Records(*state["records"])
         self._newest_ms, self._begun, self._lost = state["newest_ms"], state["begun"], state["lost"]
-
-
-def _is_read(edge: _Edge, positions: Mapping[int, int]) -> bool:
-    return all(positions.get(partition, 0) >= offset for partition, offset in edge.written.items())
 
 
 class _Records:

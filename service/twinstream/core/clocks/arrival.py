@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from sortedcontainers import SortedSet
 
@@ -93,9 +94,8 @@ class Stalls:
 
     def __init__(self, starts: list[int], ends: list[int], now_ms: int | None) -> None:
         self._starts, self._ends, self._now_ms = starts, ends, now_ms
-        self._lengths_before = [0]
-        for start, end in zip(starts, ends, strict=True):
-            self._lengths_before.append(self._lengths_before[-1] + end - start)
+        lengths = (end - start for start, end in zip(starts, ends, strict=True))
+        self._lengths_before = list(accumulate(lengths, initial=0))
 
     def age_ms(self, arrived_ms: int) -> int:
         """The time that the side has gone on since `arrived_ms`; negative if it has not come so far.

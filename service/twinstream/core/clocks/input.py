@@ -200,21 +200,17 @@ class InputProgress:
         return [effect for query in self._sides[side].values() for effect in query.effects]
 
     def queries(self, side: Side) -> int:
-        """The number of queries of a version that write the compared topic."""
+        """The number of queries of a version whose control records name the compared topic."""
         return len(self._sides[side])
-
-    def heard(self, side: Side) -> bool:
-        """Whether a version has written any control record about the compared topic."""
-        return bool(self._sides[side])
 
     def awaited(self, side: Side, positions: Mapping[int, int]) -> Iterator[WaitsFor]:
         """The reasons why the next record of each query waits."""
         for query in self._sides[side].values():
             for fact in list(query.pending)[:1]:
-                lacking = _lacking(fact, positions)
-                if lacking is not None:
-                    written = (fact.written or {})[lacking]
-                    yield WaitsFor(query.name, fact.batch, lacking, written, positions.get(lacking, 0))
+                written = fact.written or {}
+                if (partition := lacking(written, positions)) is not None:
+                    read = positions.get(partition, 0)
+                    yield WaitsFor(query.name, fact.batch, partition, written[partition], read)
 
     def state(self) -> list[Any]:
         """The state as plain data."""
@@ -262,7 +258,7 @@ class _Query:
 
     def take_effect(self, positions: Mapping[int, int]) -> Iterator[int]:
         self.effects = []
-        while self.pending and _lacking(self.pending[0], positions) is None:
+        while self.pending and lacking(self.pending[0].written or {}, positions) is None:
             fact = self.pending.popleft()
             if fact.batch > self.batch:
                 self.passed_ms = _larger(self.passed_ms, self.watermark_ms)
@@ -300,9 +296,8 @@ class _Query:
         return query
 
 
-def _lacking(fact: Finished, positions: Mapping[int, int]) -> int | None:
-    """A partition that is not yet read up to the `written` of a record."""
-    written = fact.written or {}
+def lacking(written: Mapping[int, int], positions: Mapping[int, int]) -> int | None:
+    """A partition that is not yet read up to what was `written`; None if all are."""
     return next((p for p, offset in sorted(written.items()) if positions.get(p, 0) < offset), None)
 
 

@@ -58,7 +58,7 @@ def test_a_record_that_names_another_topic_only_does_not_count() -> None:
     made = InputProgress()
     assert made.note(LEFT, Finished("q", "r", 0, {IN: 10}, None, None)) is None
     made.read(LEFT, {})
-    assert not made.heard(LEFT)
+    assert not made.queries(LEFT)
     assert made.consumed(LEFT) == {}
 
 
