@@ -260,7 +260,7 @@ class Bags:
             events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
             self._add(Pair(serial, events, depth))
         for serial, (path, name) in sorted(state["marks"].items()):
-            self._put_mark(serial, _as_key(path), name)
+            self._put_mark(serial, as_key(path), name)
         self._serial = self._saved = max([0, *state["pairs"], *state["marks"]])
         self._new_pairs, self._new_marks = {}, {}
 
@@ -305,6 +305,6 @@ def _row(pair: Pair) -> tuple[Any, ...]:
     return pair.depth, left[1], left[0][3], right[0][3]
 
 
-def _as_key(path: Any) -> Any:
-    """A path as it was before it was stored, which turns tuples into lists."""
-    return tuple(map(_as_key, path)) if isinstance(path, list | tuple) else path
+def as_key(value: Any) -> Any:
+    """A value as it was before it was stored, which turns tuples into lists."""
+    return tuple(map(as_key, value)) if isinstance(value, list | tuple) else value

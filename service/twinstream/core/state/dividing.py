@@ -29,6 +29,7 @@ from twinstream.core.accounting.event_rows import rows_of
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.accounts import Account
 from twinstream.core.events import PartitionOffset, Side
+from twinstream.core.matching.bags import as_key
 from twinstream.errors import CheckpointError
 
 ShardOf = Callable[[bytes], int]
@@ -357,7 +358,7 @@ def _joined_bags(states: Sequence[State]) -> State:
     if not states[0]:
         return {}
     pairs = _by_serial([state["pairs"] for state in states])
-    marks = {_hashable(mark): mark for mark in _by_serial([state["marks"] for state in states])}
+    marks = {as_key(mark): mark for mark in _by_serial([state["marks"] for state in states])}
     return {
         "marks": dict(enumerate(marks.values(), 1)),
         "pairs": dict(enumerate(pairs, 1 + len(marks))),
@@ -368,10 +369,6 @@ def _joined_bags(states: Sequence[State]) -> State:
 def _by_serial(parts: Sequence[Mapping[int, Any]]) -> list[Any]:
     items = chain.from_iterable(part.items() for part in parts)
     return [value for _, value in sorted(items, key=itemgetter(0))]
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _chained(parts: Sequence[Columns]) -> dict[str, list[Any]]:
