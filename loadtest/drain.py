@@ -85,7 +85,7 @@ class Matcher:
             self._since_look, started = 0, time.thread_time()
             self._intake.survey((False, False))
             for side in Side:
-                self.comparison.ledger.held.of(side).take_changes()
+                self.comparison.ledger.held[side].take_changes()
             self._freed.look(self.comparison, self._seen)
             self.longest_look_ms = max(self.longest_look_ms, 1e3 * (time.thread_time() - started))
 

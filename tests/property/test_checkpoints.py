@@ -76,7 +76,7 @@ def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str
         chain.save()
         state = chain.state()
         for side in Side:
-            held = [(event[1], event[2]) for event in driver.comparison.ledger.held.of(side)]
+            held = [(event[1], event[2]) for event in driver.comparison.ledger.held[side]]
             columns = state["held"][side]
             assert list(zip(columns["partitions"], columns["offsets"], strict=True)) == held
     restored = Comparison(driver.comparison.rules)
@@ -114,13 +114,13 @@ def test_after_every_save_the_chain_has_all_that_waits_ahead(least: int, taken: 
                 continue
             chain.save()
             assert _by_partition(chain.state()["held"]) == _by_partition(
-                [event_columns(driver.comparison.ledger.held.of(side)) for side in Side]
+                [event_columns(driver.comparison.ledger.held[side]) for side in Side]
             )
             _compare_facts(driver.comparison)
         restored = Comparison(driver.comparison.rules)
         restore(restored, chain.state(), driver.codec.form, 0.0)
-        assert [restored.ledger.held.of(side).first_open() for side in Side] == [
-            driver.comparison.ledger.held.of(side).first_open() for side in Side
+        assert [restored.ledger.held[side].first_open() for side in Side] == [
+            driver.comparison.ledger.held[side].first_open() for side in Side
         ]
 
 
@@ -132,7 +132,7 @@ def _by_partition(held: list[dict[str, Any]]) -> list[list[Any]]:
 def _compare_facts(comparison: Comparison) -> None:
     """What is told of the unmatched events of each side is what a list of them tells."""
     for side in Side:
-        held = comparison.ledger.held.of(side)
+        held = comparison.ledger.held[side]
         events = list(held)
         assert len(held) == len(events) == comparison.unmatched(side)
         assert held.size_bytes == sum(len(event[0][3]) for event in events)

@@ -40,7 +40,7 @@ def test_what_is_held_agrees_with_a_plain_list_at_each_look(limit: int, steps: l
 
 
 def _compare(steps: list[tuple[str, int]]) -> None:
-    held, plain = UnmatchedEvents(), (Plain(), Plain())
+    held, plain = (UnmatchedEvents(), UnmatchedEvents()), (Plain(), Plain())
     gone: list[tuple[Side, Event]] = []
     checkpoint: list[list[tuple[int, int]]] = [[], []]
     for number, (step, choice) in enumerate([*steps, ("settle", 0)]):
@@ -48,33 +48,33 @@ def _compare(steps: list[tuple[str, int]]) -> None:
         events = plain[side].events
         if step == "came":
             came = _events(10_000 + 10 * number, choice % 4)
-            held.came(side, came)
+            held[side].came(came)
             events += came
         elif step == "left early":
             came = _events(10_000 + 10 * number, 3)
-            held.left(side, came[:2])
-            held.came(side, came)
+            held[side].left(came[:2])
+            held[side].came(came)
             events += came[2:]
         elif step == "left" and events:
             event = events.pop(choice % len(events))
-            held.left(side, [event])
+            held[side].left([event])
             gone.append((side, event))
         elif step == "came back" and gone:
             side, event = gone.pop(choice % len(gone))
-            held.came_back(side, [event])
+            held[side].came_back([event])
             plain[side].events.append(event)
         elif step in ("settle", "saved"):
-            held.settle()
             for of in Side:
-                _agree(held, of, plain[of])
+                held[of].settle()
+                _agree(held[of], plain[of])
                 if step == "saved":
-                    _save(held, of, checkpoint[of])
+                    _save(held[of], checkpoint[of])
                     places = [(event[1], event[2]) for event in plain[of].events]
                     assert sorted(checkpoint[of]) == sorted(places)
 
 
-def _agree(held: UnmatchedEvents, side: Side, plain: Plain) -> None:
-    one, events = held.of(side), plain.events
+def _agree(one: UnmatchedEvents, plain: Plain) -> None:
+    events = plain.events
     assert sorted(map(id, one)) == sorted(map(id, events))
     assert len(one) == len(events)
     assert one.oldest_ms() == min((event[3] for event in events), default=None)
@@ -84,9 +84,9 @@ def _agree(held: UnmatchedEvents, side: Side, plain: Plain) -> None:
     assert set(one.first_open()) == set(plain.first_open())
 
 
-def _save(held: UnmatchedEvents, side: Side, checkpoint: list[tuple[int, int]]) -> None:
+def _save(held: UnmatchedEvents, checkpoint: list[tuple[int, int]]) -> None:
     """Apply the changes to a checkpoint as a restore does: what left first, then what came."""
-    change = held.of(side).take_changes()
+    change = held.take_changes()
     for place in change.removed:
         checkpoint.remove(place)
     checkpoint += [(event[1], event[2]) for event in change.added]
@@ -100,13 +100,13 @@ def test_the_first_open_offset_is_the_smallest_while_offsets_come_in_order(
     for number, (step, choice) in enumerate([*steps, ("settle", 0)]):
         if step == "came":
             came = _events(10 * number, 1 + choice % 4)
-            held.came(Side.LEFT, came)
+            held.came(came)
             plain.events += came
         elif step == "left" and plain.events:
-            held.left(Side.LEFT, [plain.events.pop(choice % len(plain.events))])
+            held.left([plain.events.pop(choice % len(plain.events))])
         elif step == "settle":
             held.settle()
-            assert held.of(Side.LEFT).first_open() == plain.first_open()
+            assert held.first_open() == plain.first_open()
 
 
 def _events(first: int, count: int) -> list[Event]:

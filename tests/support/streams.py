@@ -69,7 +69,7 @@ class Batch(NamedTuple):
 def waiting_events(comparison: Comparison, side: Side) -> list[Event]:
     """Every unmatched event that is held, in matching or set aside."""
     comparison.settle()
-    return list(comparison.ledger.held.of(side))
+    return list(comparison.ledger.held[side])
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Driver:
         found += [event for scope in comparison.scopes for event in scope.pieces[side]]
         found += comparison.copies[side] if comparison.copies else []
         found += comparison.tables.rows[side] if comparison.tables is not None else []
-        ahead = set(map(place_in_side, comparison.ledger.held.of(side).ahead))
+        ahead = set(map(place_in_side, comparison.ledger.held[side].ahead))
         others = [one for one in waiting_events(comparison, side) if place_in_side(one) not in ahead]
         assert sorted(map(id, others)) == sorted(map(id, found))
         return self.waiting(side)

@@ -125,7 +125,7 @@ class Admission:
         """Pass events on to matching, and settle the copies of a barrier that one of them stands for."""
         copies = self.copies[side]
         self._ledger.accounts[side].ignored += len(copies.surplus)
-        self._ledger.held.left(side, copies.surplus)
+        self._ledger.held[side].left(copies.surplus)
         copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
@@ -133,5 +133,5 @@ class Admission:
             if hole not in self._certainty.holes:  # as after a restart
                 self._open_scopes.hole(hole)
         copies.unequal.clear()
-        self._ledger.held.entered(side, ready)
+        self._ledger.held[side].entered(ready)
         return ready

@@ -201,7 +201,7 @@ class Comparison:
         self.arrivals.note_written(side, run.partition, events)
         arranged = self.arrivals.arranged(side, run.partition, events)
         if self.tables is not None:
-            self.ledger.held.came(side, events)
+            self.ledger.held[side].came(events)
             return self._settle_rows(self.tables.take(side, arranged))[side].partners
         pairs = self._match(side, arranged)
         self.open_scopes.watch_pairs(pairs)
@@ -238,7 +238,7 @@ class Comparison:
             if self.halted:
                 self.cut_short = True
                 self.ledger.accounts[side].ignored += len(events) - place
-                self.ledger.held.left(side, events[place:])
+                self.ledger.held[side].left(events[place:])
                 break
             try:
                 found = self.index.feed(side, (event,))
@@ -268,10 +268,10 @@ class Comparison:
         ledger = self.ledger
         for side in Side:
             ledger.accounts[side].superseded += len(step.superseded[side])
-            ledger.held.left(side, step.superseded[side])
+            ledger.held[side].left(step.superseded[side])
         for side, old, new in step.renewed:
-            ledger.held.left(side, (old,))
-            ledger.held.came(side, (new,))
+            ledger.held[side].left((old,))
+            ledger.held[side].came((new,))
         for side, event, reason in step.holes:
             self.hole(Hole(reason, side, event[PARTITION], event[OFFSET]))
         for side, event in step.unclear:
@@ -282,7 +282,7 @@ class Comparison:
         return pairs
 
     def _match_rows(self, side: Side, events: Sequence[Event]) -> Pairs:
-        self.ledger.held.entered(side, events)
+        self.ledger.held[side].entered(events)
         return self._match_earlier(side, events)
 
     def _match_earlier(self, side: Side, events: Sequence[Event]) -> Pairs:

@@ -76,10 +76,11 @@ class Feeding:
 
     def _pairs_whole_runs(self) -> WholeRuns | None:
         if self.plain and self.rules.close is None and type(self.index) is LanesIndex:
-            ahead = self.ledger.held.of(Side.LEFT).ahead, self.ledger.held.of(Side.RIGHT).ahead
+            left, right = self.ledger.held
             one_by_one = self.rules.proves or self.clocks.points is not None
             booking = Booking(self.enter, self._enter_seen, self._pair_runs)
-            return WholeRuns(self.index, ahead, booking, MOST_OF_A_LOOK if one_by_one else MOST)
+            most = MOST_OF_A_LOOK if one_by_one else MOST
+            return WholeRuns(self.index, (left.ahead, right.ahead), booking, most)
         return None
 
     def known(self, side: Side, partition: int, records: Sequence[bytes | None]) -> Known:
@@ -88,12 +89,12 @@ class Feeding:
             return Known()
         ahead = None if self.whole_runs is None else self.whole_runs.known(side, partition, records)
         if ahead is None:
-            twins = self.ledger.held.twins(side.other, records)
+            twins = self.ledger.held[side.other].twins(records)
             return Known(forms_of(twins), twins) if any(twins) else Known()
         if all(ahead):
             return Known(ahead)
         others = [None if form else record for form, record in zip(ahead, records, strict=True)]
-        twins = self.ledger.held.twins(side.other, others)
+        twins = self.ledger.held[side.other].twins(others)
         forms = [one or other for one, other in zip(ahead, forms_of(twins), strict=True)]
         return Known(forms, twins)
 
@@ -144,7 +145,7 @@ class Feeding:
 
     def _enter_seen(self, side: Side, partition: int) -> int:
         """Match the events of the oldest run that is ahead in a partition, and was there at a look."""
-        pairs = self.matching.take_earlier(side, self.ledger.held.of(side).enter(partition))
+        pairs = self.matching.take_earlier(side, self.ledger.held[side].enter(partition))
         self._waits.update(map(_READ_AT, pairs.partners))
         return len(pairs.partners)
 
@@ -166,7 +167,7 @@ class Feeding:
             if self.open_scopes.watch.keeps_partitions:
                 self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
             forms, times_ms = run.forms[: len(twins)], run.timestamps_ms[: len(twins)]
-            self.ledger.held.left(side.other, twins)
+            self.ledger.held[side.other].left(twins)
             self.ledger.met(side, forms, times_ms, list(map(_TIME, twins)))
         return twins
 

@@ -75,7 +75,7 @@ def _behind(run: ComparisonRun, side: Side) -> _Behind | None:
     if run.intake.waiting is not None:  # No event is matched yet, so all held for the start are unmatched.
         newer = run.comparison.unmatched(side.other)
     else:
-        waiting = run.comparison.ledger.held.of(side.other)
+        waiting = run.comparison.ledger.held[side.other]
         if len(waiting) == waiting.until(since + int(patience_ms)):
             return None
         newer = len(waiting) - waiting.until(since if own is not None else since - 1)

@@ -244,7 +244,7 @@ class Reporter:
             for half in leftovers.all(side)
         )
         latest = sorted(left, key=lambda half: half.moment)[-UNPAIRED_TOLD:]
-        events = chain((half.finding.event for half in latest), islice(ledger.held.of(side), UNPAIRED_TOLD))
+        events = chain((half.finding.event for half in latest), islice(ledger.held[side], UNPAIRED_TOLD))
         forms = (self._comparison.rules.form(one) for one in events if one[FORM][ROUTE] is not BARRIER)
         return [blake2b(form, digest_size=8, key=secret).hexdigest() for form in forms]
 

@@ -129,7 +129,7 @@ class Differences:
         for side, event in finding.events:
             if event is not None:
                 self.ledger.give_up(side, event)
-                self.ledger.held.left(side, (event,))
+                self.ledger.held[side].left((event,))
         other = None if finding.left and finding.right else self._take_half(finding)
         if other is not None:
             tainted = tainted or other.divergence.tainted

@@ -34,7 +34,7 @@ class Ledger:
 
     def __init__(self, rules: Rules) -> None:
         self.accounts = (Account(), Account())
-        self.held = UnmatchedEvents()
+        self.held = UnmatchedEvents(), UnmatchedEvents()
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
         self.timeline = MatchTimeline()
@@ -78,7 +78,7 @@ class Ledger:
         """Forget data that copies no longer need. Call it after `UnmatchedEvents.settle`."""
         self.recent.trim()
         if self.repeats is not None:
-            self.repeats.trim(self.held.of(Side.RIGHT).holds)
+            self.repeats.trim(self.held[Side.RIGHT].holds)
 
     # -- pairs ---------------------------------------------------------------------------------------------
 
@@ -88,10 +88,10 @@ class Ledger:
         Complexity: about 0.1 µs a pair.
         """
         if len(pairs.events) < len(events) or pairs.events != events:
-            self.held.came(side, events)
-            self.held.left(side, pairs.events)
+            self.held[side].came(events)
+            self.held[side].left(pairs.events)
         if pairs.partners:
-            self.held.left(side.other, pairs.partners)
+            self.held[side.other].left(pairs.partners)
             came_ms, waited_ms = self._count(pairs, side)
             self.advance(side, max(came_ms))
             self.advance(side.other, max(waited_ms))
@@ -107,8 +107,8 @@ class Ledger:
     def pair(self, pairs: Pairs, side: Side = Side.RIGHT) -> None:
         """Book pairs of earlier events, with partners of the other side. Complexity: as `came`."""
         if pairs.partners:
-            self.held.left(side.other, pairs.partners)
-            self.held.left(side, pairs.events)
+            self.held[side.other].left(pairs.partners)
+            self.held[side].left(pairs.events)
             self._count(pairs, side)
 
     def _count(self, pairs: Pairs, side: Side) -> tuple[list[int], list[int]]:
@@ -146,12 +146,12 @@ class Ledger:
         for event in events:
             self.give_up(side, event)
         self.given_up[side] += len(events)
-        self.held.left(side, events)
+        self.held[side].left(events)
 
     def take_back(self, side: Side, events: Sequence[Event]) -> None:
         """Keep dropped events again as unmatched; they will still never be verified."""
         self.given_up[side] -= len(events)
-        self.held.came_back(side, events)
+        self.held[side].came_back(events)
 
     # -- state ---------------------------------------------------------------------------------------------
 

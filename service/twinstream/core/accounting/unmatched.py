@@ -1,4 +1,4 @@
-"""All unmatched events of both sides, in the order in which they came.
+"""All unmatched events of a side, in the order in which they came.
 
 Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. A monitor needs
 facts about all of them: the first open offset of a partition, the oldest time, their size, the changes since
@@ -27,15 +27,7 @@ from typing import NamedTuple
 
 from twinstream.core.accounting.by_record import EventsByRecord, Records, records_of
 from twinstream.core.arrivals.ahead import RunsAhead
-from twinstream.core.events import (
-    PARTITION,
-    READ_AT,
-    TIMESTAMP_MS,
-    Event,
-    PartitionOffset,
-    Side,
-    place_in_side,
-)
+from twinstream.core.events import PARTITION, READ_AT, TIMESTAMP_MS, Event, PartitionOffset, place_in_side
 
 SLACK = 1000
 """The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
@@ -51,87 +43,24 @@ class Changes(NamedTuple):
 
 
 class UnmatchedEvents:
-    """The unsettled events of both sides.
+    """The unsettled events of one side; some may be `ahead` of the index.
+
+    What is read of them is as of the last `settle`.
 
     >>> from twinstream.core.events import Form
     >>> held = UnmatchedEvents()
     >>> one, two = (Event(Form("", b"", "", b"{}"), 0, at, 10 + at, 0.0) for at in (7, 8))
-    >>> held.came(Side.LEFT, (one, two)), held.left(Side.LEFT, (one,)), held.settle()
+    >>> held.came((one, two)), held.left((one,)), held.settle()
     (None, None, None)
-    >>> held.of(Side.LEFT).first_open(), held.of(Side.LEFT).oldest_ms(), len(held.of(Side.LEFT))
+    >>> held.first_open(), held.oldest_ms(), len(held)
     ({0: 8}, 18, 1)
     """
 
     def __init__(self) -> None:
-        self._fresh = EventsByRecord(), EventsByRecord()
-        self._entered: tuple[list[Event], list[Event]] = ([], [])
-        self._early: list[Event] = []
-        self._sides = OneSide(), OneSide()
-
-    def of(self, side: Side) -> OneSide:
-        """The unsettled events of one side that came before the last `settle`."""
-        return self._sides[side]
-
-    def came(self, side: Side, events: Sequence[Event]) -> None:
-        """Note events of a side. Complexity: about 0.1 µs each."""
-        fresh = self._fresh[side]
-        fresh.add(events)
-        for event in self._early:
-            fresh.discard(event)
-        self._early.clear()
-        if max(len(fresh), len(self._entered[side])) > FRESH_LIMIT:
-            self.settle()
-
-    def entered(self, side: Side, events: Iterable[Event]) -> None:
-        """Note events of a side that go to matching only now, whether they came now or earlier."""
-        self._entered[side].extend(events)
-
-    def left(self, side: Side, events: Sequence[Event]) -> None:
-        """Note events of a side that are settled or given up.
-
-        Those of the run that is being matched may leave before they are noted as come.
-
-        Complexity: about 0.15 µs for a fresh event, 0.4 µs for one that stayed over a look.
-        """
-        fresh, older, records = self._fresh[side], self._sides[side], records_of(events)
-        if fresh.take(events, records) or older.take(events, records):
-            return
-        for event in events:
-            if not (fresh.discard(event) or older.discard(event)):
-                self._early.append(event)
-
-    def twins(self, side: Side, records: Records) -> list[Event | None]:
-        """For each record an unsettled event of a side that has the same bytes, if there is one.
-
-        Complexity: about 0.1 µs each.
-        """
-        found = self._fresh[side].twins(records)
-        return found if all(found) else self._sides[side].twins(records, found)
-
-    def came_back(self, side: Side, events: Sequence[Event]) -> None:
-        """Undo `left` for some events."""
-        gone = [event for event in events if not self._sides[side].holds(event)]
-        self._early = [event for event in self._early if not any(event is one for one in gone)]
-        self._fresh[side].add([event for event in gone if event not in self._fresh[side]])
-
-    def settle(self) -> None:
-        """Take in the events that came since the last call. Complexity: about 0.4 µs for each that stayed."""
-        for fresh, entered, held in zip(self._fresh, self._entered, self._sides, strict=True):
-            if len(fresh):
-                held.add(list(fresh))
-                fresh.clear()
-            held.move_behind(entered)
-            entered.clear()
-            held.ahead.look()
-            held.shrink()
-
-
-class OneSide:
-    """The unsettled events of one side; some may be `ahead` of the index."""
-
-    def __init__(self) -> None:
         self.ahead = RunsAhead()
-        self._events = EventsByRecord()
+        self._fresh, self._events = EventsByRecord(), EventsByRecord()
+        self._entered: list[Event] = []
+        self._early: list[Event] = []
         self._queues: defaultdict[int, deque[list[Event]]] = defaultdict(deque)
         self._queued = 0
         self._times: Counter[int] = Counter()
@@ -141,6 +70,109 @@ class OneSide:
         self._unswept: deque[Event] = deque()
         self._news: list[Event] | None = None
         self._size_bytes = 0
+
+    # -- coming and leaving --------------------------------------------------------------------------------
+
+    def came(self, events: Sequence[Event]) -> None:
+        """Note events. Complexity: about 0.1 µs each."""
+        fresh = self._fresh
+        fresh.add(events)
+        for event in self._early:
+            fresh.discard(event)
+        self._early.clear()
+        if max(len(fresh), len(self._entered)) > FRESH_LIMIT:
+            self.settle()
+
+    def entered(self, events: Iterable[Event]) -> None:
+        """Note events that go to matching only now, whether they came now or earlier."""
+        self._entered.extend(events)
+
+    def left(self, events: Sequence[Event]) -> None:
+        """Note events that are settled or given up.
+
+        Those of the run that is being matched may leave before they are noted as come.
+
+        Complexity: about 0.15 µs for a fresh event, 0.4 µs for one that stayed over a look.
+        """
+        records = records_of(events)
+        if self._fresh.take(events, records):
+            return
+        if self._events.take(events, records):
+            self._note_left(events)
+            return
+        for event in events:
+            if self._fresh.discard(event):
+                continue
+            if self._events.discard(event):
+                self._note_left((event,))
+            else:
+                self._early.append(event)
+
+    def twins(self, records: Records) -> list[Event | None]:
+        """For each record an unsettled event that has the same bytes, if there is one.
+
+        Complexity: about 0.1 µs each.
+        """
+        found = self._fresh.twins(records)
+        return found if all(found) else self._events.twins(records, found)
+
+    def came_back(self, events: Sequence[Event]) -> None:
+        """Undo `left` for some events."""
+        gone = [event for event in events if not self.holds(event)]
+        self._early = [event for event in self._early if not any(event is one for one in gone)]
+        self._fresh.add([event for event in gone if event not in self._fresh])
+
+    def settle(self) -> None:
+        """Take in the events that came since the last call. Complexity: about 0.4 µs for each that stayed."""
+        if len(self._fresh):
+            self._include(list(self._fresh), saved=False)
+            self._fresh.clear()
+        for event in self._entered:
+            self._move_behind(event)
+        self._entered.clear()
+        self.ahead.look()
+        self._events.shrink()
+
+    def _note_left(self, events: Sequence[Event]) -> None:
+        self._times_left.update(map(_TIME, events))
+        self._size_bytes -= _size(events)
+        if added := self._added:
+            events = [event for event in events if added.pop(id(event), None) is None]
+        self._removed += map(place_in_side, events)
+
+    def _move_behind(self, event: Event) -> None:
+        """Move an event behind all others, if it is held."""
+        if self._events.discard(event):
+            self._events.add([event])
+            if self._added.pop(id(event), None) is None:
+                self._removed.append(place_in_side(event))
+            self._added[id(event)] = event
+
+    def enter(self, partition: int) -> list[Event]:
+        """Make events of the oldest run that is ahead in a partition, and was there at the last look."""
+        run, saved = self.ahead.enter(partition)
+        events = list(run.events())
+        self._include(events, saved=saved)
+        if saved and self.sweeping:
+            self._unswept += events
+        return events
+
+    def _include(self, events: list[Event], *, saved: bool) -> None:
+        if not saved:
+            self._added.update(zip(map(id, events), events, strict=True))
+        if self._news is not None:
+            self._news += events
+        self._events.add(events)
+        self._times.update(map(_TIME, events))
+        self._size_bytes += _size(events)
+        self._enqueue(events)
+
+    def _enqueue(self, events: Iterable[Event]) -> None:
+        for partition, run in groupby(events, _PARTITION):
+            self._queues[partition].append(list(run))
+            self._queued += len(self._queues[partition][-1])
+
+    # -- reading -------------------------------------------------------------------------------------------
 
     @property
     def size_bytes(self) -> int:
@@ -159,73 +191,6 @@ class OneSide:
     def holds(self, event: Event) -> bool:
         """Whether this very event is held."""
         return event in self._events
-
-    def twins(self, records: Records, found: Sequence[Event | None]) -> list[Event | None]:
-        """For each record a held event that has the same bytes, else what was `found` elsewhere."""
-        return self._events.twins(records, found)
-
-    def take(self, events: Sequence[Event], records: Records) -> bool:
-        """Remove events with these `records` if all are held, and return whether they were."""
-        if not self._events.take(events, records):
-            return False
-        self._note_left(events)
-        return True
-
-    def discard(self, event: Event) -> bool:
-        """Remove an event, and return whether it was held."""
-        if not self._events.discard(event):
-            return False
-        self._note_left((event,))
-        return True
-
-    def _note_left(self, events: Sequence[Event]) -> None:
-        self._times_left.update(map(_TIME, events))
-        self._size_bytes -= _size(events)
-        if added := self._added:
-            events = [event for event in events if added.pop(id(event), None) is None]
-        self._removed += map(place_in_side, events)
-
-    def move_behind(self, events: Iterable[Event]) -> None:
-        """Move those of some events that are held behind all others."""
-        for event in events:
-            if self._events.discard(event):
-                self._events.add([event])
-                if self._added.pop(id(event), None) is None:
-                    self._removed.append((event[1], event[2]))
-                self._added[id(event)] = event
-
-    def add(self, events: list[Event]) -> None:
-        """Add events that came and stayed."""
-        self._include(events)
-        self._added.update(zip(map(id, events), events, strict=True))
-
-    def enter(self, partition: int) -> list[Event]:
-        """Make events of the oldest run that is ahead in a partition, and was there at the last look."""
-        run, saved = self.ahead.enter(partition)
-        events = list(run.events())
-        self._include(events)
-        if not saved:
-            self._added.update(zip(map(id, events), events, strict=True))
-        elif self.sweeping:
-            self._unswept += events
-        return events
-
-    def _include(self, events: list[Event]) -> None:
-        if self._news is not None:
-            self._news += events
-        self._events.add(events)
-        self._times.update(map(_TIME, events))
-        self._size_bytes += _size(events)
-        self._enqueue(events)
-
-    def shrink(self) -> None:
-        """Give back the memory of many events that have left."""
-        self._events.shrink()
-
-    def _enqueue(self, events: Iterable[Event]) -> None:
-        for partition, run in groupby(events, _PARTITION):
-            self._queues[partition].append(list(run))
-            self._queued += len(self._queues[partition][-1])
 
     def first_open(self) -> dict[int, int]:
         """The smallest offset in each partition that has an event. Complexity: O(1) amortised."""

@@ -45,7 +45,7 @@ class OverdueByArrival:
         if until == -math.inf:
             return Overdue(0, [])
         apart = sum(1 for event in self.apart.of(side) if event[TIMESTAMP_MS] <= until)
-        count = self.ledger.held.of(side).until(until) - apart
+        count = self.ledger.held[side].until(until) - apart
         return Overdue(count, self._proven(side, until, reading.now_s) if count else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:

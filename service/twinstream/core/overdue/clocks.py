@@ -6,7 +6,7 @@ comparison file declares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinstream.core.accounting.unmatched import UnmatchedEvents
@@ -28,7 +28,7 @@ class Clocks:
     record that an event comes from.
     """
 
-    def __init__(self, rules: Rules, held: UnmatchedEvents) -> None:
+    def __init__(self, rules: Rules, held: Sequence[UnmatchedEvents]) -> None:
         passing = rules.passing
         self.arrival = ArrivalClock(rules.overdue_after_ms)
         self.times = EventTimes(passing) if isinstance(passing, EventTime) else None

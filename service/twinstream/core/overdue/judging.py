@@ -93,7 +93,7 @@ class Judge:
         side, reach = half.finding.side, half.reach
         if reach is None:
             return True
-        held, read = self.ledger.held.of(side.other), self.ledger.read[side.other]
+        held, read = self.ledger.held[side.other], self.ledger.read[side.other]
         first_open, oldest_ms = held.first_open(), held.oldest_ms()
         ends = {partition: end + REACH for partition, end in reach.offsets[side.other].items()}
         if ends and all(

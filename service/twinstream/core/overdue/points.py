@@ -10,11 +10,11 @@ look depends on the changes since the last one, not on the number of events held
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from twinstream.core.accounting.unmatched import OneSide, UnmatchedEvents
+from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.clocks.event_time import EventTime, EventTimes
 from twinstream.core.clocks.input import Input, InputPosition, InputProgress
 from twinstream.core.events import FORM, MARK, RECORD, Event, Side
@@ -36,11 +36,11 @@ class PointsClock:
     """
 
     def __init__(
-        self, clock: EventTime | Input, progress: EventTimes | InputProgress, held: UnmatchedEvents
+        self, clock: EventTime | Input, progress: EventTimes | InputProgress, held: Sequence[UnmatchedEvents]
     ) -> None:
         self.progress, self._clock = progress, clock
         self.needs_ends = isinstance(clock, EventTime)
-        self._waiting = Points(held.of(Side.LEFT), self.point), Points(held.of(Side.RIGHT), self.point)
+        self._waiting = Points(held[0], self.point), Points(held[1], self.point)
 
     def point(self, event: Event) -> Point | None:
         """The point of an event; None if it has none, and so is never passed."""
@@ -79,7 +79,7 @@ def _on_its_partition(place: InputPosition | None) -> Point | None:
 class Points:
     """The unsettled events of one side by their points."""
 
-    def __init__(self, held: OneSide, point: Callable[[Event], Point | None]) -> None:
+    def __init__(self, held: UnmatchedEvents, point: Callable[[Event], Point | None]) -> None:
         self._held, self._point = held, point
         self._heaps: dict[Hashable, list[tuple[int, int, Event]]] = {}
         self._serial = count()

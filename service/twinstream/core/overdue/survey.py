@@ -74,7 +74,7 @@ class Surveyor:
         counts = reading.gapless and not self.differences.halted
         self.open_scopes.note_passed(self.judge.passed_scopes(reading._replace(gapless=counts)))
         self.ledger.trim()
-        held = [self.ledger.held.of(side) for side in Side]
+        held = self.ledger.held
         first_open, oldest_ms = [one.first_open() for one in held], [one.oldest_ms() for one in held]
         if self.tables is not None:  # Rows that are replaced are settled, and their keys are not.
             oldest_ms.append(self.tables.oldest_ms())
@@ -90,7 +90,8 @@ class Surveyor:
     def settle(self) -> None:
         """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
         self.open_scopes.drop()
-        self.ledger.held.settle()
+        for held in self.ledger.held:
+            held.settle()
 
     def oldest(self, side: Side, reading: Reading, limit: int) -> Iterator[tuple[Event, bool]]:
         """The oldest unmatched events in order, as of the last look, each with whether it is overdue.
@@ -98,5 +99,5 @@ class Surveyor:
         Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
         is_overdue = self.clock.is_overdue(side, reading)
-        for event in islice(self.ledger.held.of(side).oldest_first(), limit):
+        for event in islice(self.ledger.held[side].oldest_first(), limit):
             yield event, is_overdue(event)

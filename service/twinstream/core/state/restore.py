@@ -56,10 +56,10 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     if comparison.ledger.repeats is not None:
         comparison.ledger.repeats.restore(state["repeats"], held[Side.RIGHT])
     for side in Side:
-        comparison.ledger.held.came(side, list(held[side].values()))
-    comparison.ledger.held.settle()
-    for side in Side:
-        comparison.ledger.held.of(side).take_changes()
+        unsettled = comparison.ledger.held[side]
+        unsettled.came(list(held[side].values()))
+        unsettled.settle()
+        unsettled.take_changes()
         _restore_waiting(comparison, side, held[side], state)
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])

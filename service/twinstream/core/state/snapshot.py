@@ -37,7 +37,7 @@ class Sweep(NamedTuple):
 def snapshot(comparison: Comparison) -> dict[str, Any]:
     """The whole state of a comparison. Complexity: O(n) in the events it holds."""
     comparison.settle()
-    held = [comparison.ledger.held.of(side) for side in Side]
+    held = comparison.ledger.held
     for one in held:
         one.take_changes()
     return {
@@ -53,7 +53,7 @@ def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
     Complexity: O(n) in the changes and in the events of the sweep.
     """
     comparison.settle()
-    held = [comparison.ledger.held.of(side) for side in Side]
+    held = comparison.ledger.held
     changes = [one.take_changes() for one in held]
     again: list[list[Event]] = []
     if sweep is not None:
@@ -76,13 +76,13 @@ def begin_sweep(comparison: Comparison) -> None:
 
     Call it right after a `delta`.
     """
-    for side in Side:
-        comparison.ledger.held.of(side).begin_sweep()
+    for held in comparison.ledger.held:
+        held.begin_sweep()
 
 
 def sweeping(comparison: Comparison) -> bool:
     """Whether some events that were held when the sweep began are not in a delta yet."""
-    return any(comparison.ledger.held.of(side).sweeping for side in Side)
+    return any(held.sweeping for held in comparison.ledger.held)
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:

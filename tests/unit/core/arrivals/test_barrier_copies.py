@@ -158,6 +158,6 @@ def test_an_event_that_moves_behind_the_others_while_a_sweep_has_it_is_in_the_ch
     begin_sweep(driver.comparison)
     feed(driver, LEFT, (0, day(1)))
     bodies.append(delta(driver.comparison, Sweep(100, first=True)))
-    held = [(event[1], event[2]) for event in driver.comparison.ledger.held.of(LEFT)]
+    held = [(event[1], event[2]) for event in driver.comparison.ledger.held[LEFT]]
     kept = merged(bodies[0], bodies[1:])["held"][LEFT]
     assert list(zip(kept["partitions"], kept["offsets"], strict=True)) == held

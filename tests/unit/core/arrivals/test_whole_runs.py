@@ -152,7 +152,7 @@ def test_a_lost_copy_does_not_hide_behind_fresh_ones_that_wait_ahead() -> None:
 def test_a_clock_of_event_times_judges_events_that_were_ahead_at_a_look() -> None:
     driver = Driver(spec("{per_key: [k]}", "overdue: {clock: event_time, field: v, unit: ms, after: 1s}"))
     driver.feed(LEFT, events("a", *range(40)))
-    driver.comparison.ledger.held.settle()
+    driver.comparison.ledger.held[LEFT].settle()
     driver.feed(RIGHT, events("b", 5000, 5001))
     assert driver.look().suspicions == 40
 
@@ -160,9 +160,9 @@ def test_a_clock_of_event_times_judges_events_that_were_ahead_at_a_look() -> Non
 def test_facts_of_the_rest_of_a_run_are_its_own() -> None:
     driver = Driver(PER_KEY)
     driver.feed(LEFT, events("a", *range(20)), [7, *range(100, 119)])
-    assert (driver.look().oldest_ms, driver.comparison.ledger.held.of(LEFT).until(50)) == (7, 1)
+    assert (driver.look().oldest_ms, driver.comparison.ledger.held[LEFT].until(50)) == (7, 1)
     driver.feed(RIGHT, events("a", 0))
-    assert (driver.look().oldest_ms, driver.comparison.ledger.held.of(LEFT).until(50)) == (100, 0)
+    assert (driver.look().oldest_ms, driver.comparison.ledger.held[LEFT].until(50)) == (100, 0)
 
 
 def test_nothing_enters_once_no_more_events_are_kept() -> None:

@@ -207,12 +207,12 @@ def _event(number: int) -> Event:
 
 def test_what_left_is_forgotten_in_time() -> None:
     held = UnmatchedEvents()
-    waiting = Points(held.of(LEFT), lambda event: ("axis", event[2]))
+    waiting = Points(held, lambda event: ("axis", event[2]))
     events = [_event(number) for number in range(10 * SLACK)]
-    held.came(LEFT, events)
+    held.came(events)
     held.settle()
     assert waiting.passed({"axis": 1}) == {id(events[0]): events[0]}
-    held.left(LEFT, events[:-1])
+    held.left(events[:-1])
     held.settle()
     assert waiting.passed({"axis": 1}) == {}
     assert sum(map(len, waiting._heaps.values())) == 1
@@ -221,9 +221,9 @@ def test_what_left_is_forgotten_in_time() -> None:
 
 def test_an_axis_that_nobody_has_reached_passes_nothing() -> None:
     held = UnmatchedEvents()
-    waiting = Points(held.of(LEFT), lambda event: (event[2] % 2, event[2]))
+    waiting = Points(held, lambda event: (event[2] % 2, event[2]))
     events = [_event(number) for number in range(4)]
-    held.came(LEFT, events)
+    held.came(events)
     held.settle()
     assert list(waiting.passed({1: 9}).values()) == [events[1], events[3]]
 
