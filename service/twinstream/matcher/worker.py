@@ -428,7 +428,7 @@ class Worker:
         """Restore the saved state, or begin where the topics begin."""
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
-        self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
+        self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)
         if head is None or head.get("anew"):

@@ -52,20 +52,26 @@ class Backup(Frozen):
 
 
 class Past(NamedTuple):
-    """The memory of the group: where reading began, how far it came, and the note of that time."""
+    """The memory of the group: where reading began, how far it came, and the note of that time.
+
+    A side of which nothing is remembered has no starts.
+    """
 
     starts: Positions
     reached: Positions
     topics: Mapping[Side, str]
     account: Backup
 
-    @property
-    def resets(self) -> Resets:
-        """The number of resets, and the start of the last one; their records are lost."""
+    def resets(self, topics: Mapping[Side, Topic]) -> Resets:
+        """The number of resets, and the start of the last one; their records are lost.
+
+        A side of which no start is remembered begins at the first records left (see `resumed`).
+        """
         named = self.account.begins
         if named is None:
             return Resets(made=self.account.resets)
-        offsets = {NAMES[side]: self.starts[side] for side in Side} if named["at"] == "offsets" else {}
+        starts = {NAMES[side]: self.starts[side] or topics[side].first for side in Side}
+        offsets = starts if named["at"] == "offsets" else {}
         return Resets((), self.account.resets, Start.model_validate({**named, **offsets}), rested=True)
 
 
@@ -86,8 +92,14 @@ def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], 
 
 
 def past_of(marks: Marks, digest: str) -> Past | None:
-    """The memory of the group; None if there is none, or if it is about another comparison file."""
-    notes = {side: _about(digest, marks[side]) for side in Side}
+    """The memory of the group; None if there is none, or if it is about another comparison file.
+
+    Another file may share one topic with this one: then it has replaced the notes of that topic alone.
+    """
+    every_note = {side: _notes(marks[side]) for side in Side}
+    notes = {side: _about(digest, every_note[side]) for side in Side}
+    if any(every_note[side] and not notes[side] for side in Side):
+        return None
     every = (note for side in Side for note in notes[side].values())
     newest = max(every, key=attrgetter("resets", "sequence"), default=None)
     if newest is None:
@@ -103,15 +115,18 @@ def past_of(marks: Marks, digest: str) -> Past | None:
     )
 
 
-def _about(digest: str, marks: Mapping[int, Mark]) -> dict[int, Backup]:
-    """The notes of partitions about a comparison file; others, and texts of others, are left out."""
+def _notes(marks: Mapping[int, Mark]) -> dict[int, Backup]:
+    """The notes of partitions; texts of others are left out."""
     notes: dict[int, Backup] = {}
     for partition, mark in marks.items():
         with suppress(ValidationError):
-            note = Backup.model_validate_json(mark.note)
-            if note.digest == digest:
-                notes[partition] = note
+            notes[partition] = Backup.model_validate_json(mark.note)
     return notes
+
+
+def _about(digest: str, notes: Mapping[int, Backup]) -> dict[int, Backup]:
+    """Those notes that are about a comparison file."""
+    return {partition: note for partition, note in notes.items() if note.digest == digest}
 
 
 class Rereading:
@@ -177,6 +192,7 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
                     f"begins there at {first:,}"
                 )
                 holes.append(Hole(reason, side, partition, wanted))
+    holes += _unknown(past.starts)
     kept = {side: {} if _is_anew(past, side, topic) else past.starts[side] for side, topic in topics.items()}
     holes += gone(kept, topics)
     holes += _added(kept, topics)
@@ -192,6 +208,14 @@ def forgotten(past: Past, known: int) -> Iterator[Hole]:
 
 def _is_anew(past: Past, side: Side, topic: Topic) -> bool:
     return bool(past.topics[side]) and past.topics[side] != topic.id
+
+
+def _unknown(starts: Positions) -> Iterator[Hole]:
+    """Sides of which nothing is remembered: what is left of them may begin before their start."""
+    for side in Side:
+        if not starts[side]:
+            reason = f"{LOST}, and Kafka does not remember from where on {PLACE} was compared"
+            yield Hole(f"{reason}: all that is left of it is read", side)
 
 
 def _added(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:

@@ -9,6 +9,7 @@ import pytest
 from loadtest.memory import MemorySource, MemoryStorage
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.status.comparison import ResetRequest
 
 EVENTS = [("a", number) for number in range(30)]
@@ -207,3 +208,59 @@ def test_a_memory_that_cannot_be_written_hinders_nothing(bench: Bench) -> None:
     bench.source.down = None
     assert bench.run().verdict == "EQUIVALENT"
     assert bench.source.remembered()[Side.LEFT][0].offset == 30
+
+
+OFFSETS = SPEC + "start: {at: offsets, reference: {0: 10}, candidate: {0: 10}}\n"
+
+
+def _began_behind_ten(*, reset: bool) -> Bench:
+    """A comparison that began at offset 10 of both sides, by a reset or as its file says."""
+    bench = Bench(SPEC if reset else OFFSETS)
+    bench.write_both(*EVENTS[:10])
+    worker = bench.started()
+    if reset:
+        bench.run(worker)
+        assert bench.reset(worker, ResetRequest(id="r", by="ann", reason="x", address="", start="now"))
+        worker = bench.restarted()
+    bench.write_both(*EVENTS[10:])
+    status = bench.run(worker)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 20)
+    worker.stop()
+    return bench
+
+
+def _compare_another_candidate(bench: Bench) -> None:
+    """A file of the same name compares the same reference with another topic for a while."""
+    spec, source = bench.spec, bench.source
+    bench.spec, bench.source = SPEC.replace("test.candidate", "test.another"), MemorySource()
+    bench.write_both(*EVENTS)
+    worker = bench.started()
+    assert bench.run(worker).verdict == "EQUIVALENT"
+    worker.stop()
+    source.remember({Side.LEFT: bench.source.remembered()[Side.LEFT], Side.RIGHT: {}})
+    bench.spec, bench.source = spec, source
+
+
+@pytest.mark.parametrize(("reset", "matched"), [(False, 20), (True, 30)], ids=["its file", "a reset"])
+def test_a_file_that_is_rolled_back_begins_where_it_says_though_one_topic_was_compared_meanwhile(
+    *, reset: bool, matched: int
+) -> None:
+    bench = _began_behind_ten(reset=reset)
+    _compare_another_candidate(bench)
+    status = bench.run(bench.started())
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", matched, 0)
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["its file", "a reset"])
+@pytest.mark.parametrize("side", Side)
+def test_a_side_of_which_kafka_does_not_remember_the_start_is_a_hole(side: Side, *, reset: bool) -> None:
+    bench = _began_behind_ten(reset=reset)
+    bench.storage, bench.source._marks = MemoryStorage(), {**bench.source.remembered(), side: {}}
+    for _ in range(2):
+        status = bench.finds(
+            "INCONCLUSIVE",
+            f"Kafka does not remember from where on test.{NAMES[side]} ({NAMES[side]}) was compared",
+            bench.restarted(),
+        )
+        assert (status.events.reference, status.events.candidate) == ((30, 20), (20, 30))[side]
+        assert (status.hole_count, status.reset_count) == (1, int(reset))
