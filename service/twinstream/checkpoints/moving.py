@@ -171,6 +171,7 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "first_ms": min((head["first_ms"] for head in heads if head["first_ms"] is not None), default=None),
         "starts": _by_partition(heads, "starts", min),
         "compared_from": _by_partition(heads, "compared_from", min),
+        "start": _start(heads),
         "max_unmatched": sum(head["max_unmatched"] for head in heads),
         "undecodable": list(chain.from_iterable(head["undecodable"] for head in heads)),
         "seen": NOT_SEEN,
@@ -178,6 +179,14 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "groups": _groups(heads, sum(whole["found_by_kind"].values())),
         "found": TimesFound(FoundOverTime(**head["found"]) for head in heads).told().model_dump(),
     }
+
+
+def _start(heads: Sequence[Head]) -> list[list[int]] | None:
+    """The state of a start at an event time: the partitions of which no shard has read an event."""
+    first, *others = (head["start"] for head in heads)
+    if first is None or None in others:
+        return None
+    return [place for place in first if all(place in other for other in others)]
 
 
 def _positions(heads: Sequence[Head]) -> list[list[list[int]]]:

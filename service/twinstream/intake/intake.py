@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
@@ -168,19 +168,27 @@ class Intake:
         """The reason why nothing is compared yet, while the start is not found."""
         return None if self.cut is None else self.cut.waiting
 
-    def resume(self) -> None:
-        """Go on behind a known start; only a partition that was not read yet may still refute it."""
+    def resume(self, saved: Any) -> None:
+        """Go on behind a known start, with the `saved` state of its cut.
+
+        An earlier version saved none of a start at an event time. There a partition that was not read yet
+        may still refute the start, and no other.
+        """
         if self.cut is not None:
-            unread = {
-                side: {
-                    partition: offset
-                    for partition, offset in self.positions[side].items()
-                    if partition not in self.newest_ms[side]
-                }
-                for side in Side
-            }
-            self.cut.begin(unread)
+            self.cut.begin(self._unread())
+            self.cut.restore(saved)
             self.cut.found = True
+
+    def _unread(self) -> dict[Side, dict[int, int]]:
+        """The positions in partitions of which nothing was read yet."""
+        return {
+            side: {
+                partition: offset
+                for partition, offset in self.positions[side].items()
+                if partition not in self.newest_ms[side]
+            }
+            for side in Side
+        }
 
     def _feed(self, side: Side, run: Run) -> None:
         if self.cut is None:

@@ -369,7 +369,7 @@ class ComparisonRun:
             "compared_from": [pairs_of(intake.compared_from[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
-            "start": None if self.input_cut is None else self.input_cut.state(),
+            "start": None if intake.cut is None else intake.cut.state(),
             **self._resets.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
@@ -392,14 +392,12 @@ class ComparisonRun:
             self._rereading = Rereading.of(state["rereading"])
             self.situation.rereading = self._rereading.sentence(intake.positions)
         self.control.position = state["control"]
-        if self.input_cut is not None:
-            self.input_cut.restore(state["start"])
         intake.seen.restore(state["seen"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
-        intake.resume()
+        intake.resume(state["start"])
         self.situation.saved = Saved.of(self.comparison)
 
 

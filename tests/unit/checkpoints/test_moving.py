@@ -52,6 +52,27 @@ def test_shards_share_what_waits_and_the_first_has_the_rest() -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("starts", "joined"),
+    [
+        ([[[0, 0, 5], [1, 0, 7]], [[1, 0, 7]]], [[1, 0, 7]]),
+        ([[[0, 0, 5]], []], []),
+        ([[[0, 0, 5]], None], None),
+        ([None, None], None),
+    ],
+)
+def test_a_beginning_of_which_one_shard_has_read_an_event_is_read(
+    starts: list[list[list[int]] | None], joined: list[list[int]] | None
+) -> None:
+    bench = Bench()
+    shards = shards_of(bench, saved(bench), 2)
+    heads = [
+        {**checkpoint.decode(one.head), "start": start} for one, start in zip(shards, starts, strict=True)
+    ]
+    saved_so = [one._replace(head=checkpoint.encode(head)) for one, head in zip(shards, heads, strict=True)]
+    assert checkpoint.decode(joined_checkpoint(saved_so).head)["start"] == joined
+
+
 def test_shards_at_different_positions_are_not_joined() -> None:
     bench = Bench()
     one, other = shards_of(bench, saved(bench), 2)

@@ -9,6 +9,7 @@ import pytest
 
 from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
+from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.status.comparison import ComparisonStatus
 
@@ -17,6 +18,7 @@ BARRIER = (
     SPEC.replace("order: {per_key: [k]}", "order: {barrier: day, inner: {per_key: [k]}}")
     + "kinds: {day: {where: {k: day}}, event: {}}\nstart: barrier\n"
 )
+BUDGET = "undecodable: {budget: 1}\n"
 DAY_MS = 86_400_000
 
 
@@ -180,6 +182,49 @@ def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start(ti
     )
     status = timed.run(timed.restarted())
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+
+
+@pytest.mark.parametrize(
+    ("left", "account"),
+    [
+        pytest.param({"k": "noise", "n": 0, "ts": 0}, "ignored", id="ignored"),
+        pytest.param({"k": "a", "n": 0}, "undecodable", id="without the time"),
+        pytest.param({"n": 0, "ts": 0}, "undecodable", id="no event"),
+    ],
+)
+def test_a_restart_does_not_vouch_for_a_beginning_of_which_no_event_was_left(
+    left: dict[str, Any], account: str
+) -> None:
+    bench = Bench(EVENT_TIME + "kinds: {noise: {where: {k: noise}, ignore: true}, event: {}}\n" + BUDGET)
+    _write(bench, Side.LEFT, range(130))
+    bench.source.append(Side.LEFT, 0, orjson.dumps(left))
+    bench.source.retain(Side.LEFT, 0, 130)
+    status = bench.run()
+    assert getattr(status.accounts.reference, account) == 1
+    bench.restarted()
+    _write(bench, Side.LEFT, range(130, 200))
+    _write(bench, Side.RIGHT, range(120, 200))
+    for start in (lambda: None, bench.restarted):
+        start()
+        status = bench.run()
+        assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+        assert "no safe start: the reference is read from offset 130 in partition 0 on" in status.reason
+
+
+def test_the_state_of_a_version_that_saved_no_unread_beginnings_is_gone_on_with() -> None:
+    bench = Bench(EVENT_TIME)
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(105, 200))
+    bench.source.retain(Side.LEFT, 0, 50)
+    bench.run()
+    stored = bench.storage.stored
+    older = checkpoint.encode({**checkpoint.decode(stored.head), "start": None})
+    bench.storage.stored = stored._replace(head=older)
+    bench.restarted()
+    for side in Side:
+        _write(bench, side, range(200, 210))
+    status = bench.run()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 100)
 
 
 def test_texts_are_times_where_the_start_is_one() -> None:

@@ -90,6 +90,13 @@ class Cut(ABC):
         """Note lost records: None if they are a hole, else the held events, which lie before the start."""
         return None
 
+    def state(self) -> Any:
+        """What a checkpoint needs of a cut that is found, as plain data."""
+        return None
+
+    def restore(self, state: Any) -> None:  # noqa: B027 - most cuts, once found, need nothing
+        """Take over a `state`."""
+
 
 class EventTimeCut(Cut):
     """Compares all events from a moment on, by their own time; they may come in any order.
@@ -120,6 +127,15 @@ class EventTimeCut(Cut):
             for partition, offset in offsets.items()
             if offset > 0
         }
+
+    def state(self) -> list[list[int]]:
+        """The partitions of which no event was read yet: each may still refute the start."""
+        return [[int(side), partition, offset] for (side, partition), offset in self._cut_off.items()]
+
+    def restore(self, state: list[list[int]] | None) -> None:
+        """Take over a `state`; an earlier version saved none."""
+        if state is not None:
+            self._cut_off = {(Side(side), partition): offset for side, partition, offset in state}
 
     def take(self, side: Side, run: Run) -> Passed:
         """Keep the events from the start or later."""
