@@ -259,6 +259,24 @@ def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_a_b
     assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 30, 240)
 
 
+def test_records_that_are_lost_of_a_partition_added_before_the_start_end_no_search_for_it() -> None:
+    bench = Bench(spec=BARRIER)
+    _days(bench, Side.LEFT, range(3))
+    bench.run()
+    bench.source.add_partition(Side.LEFT)
+    bench.run()
+    bench.source.append(Side.LEFT, 1, orjson.dumps({"k": "b", "n": 0}))
+    bench.source.retain(Side.LEFT, 1, 1)
+    bench.run()
+    _days(bench, Side.RIGHT, range(3))
+    status = bench.run()
+    assert status.waiting_for is not None
+    assert "no barrier has come" in status.waiting_for
+    bench.source.append(Side.LEFT, 1, orjson.dumps({"k": "day", "n": 2}))
+    status = bench.finds("INCONCLUSIVE", "partition 1 (reference) was added")
+    assert (status.waiting_for, _accounts_add_up(status)) == (None, True)
+
+
 @pytest.mark.parametrize("spec", [EVENT_TIME, BARRIER])
 def test_reading_may_begin_later_where_the_start_is_a_cut(spec: str) -> None:
     bench = Bench(spec=spec)

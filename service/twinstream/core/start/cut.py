@@ -285,8 +285,7 @@ class BarrierCut(Cut):
 
     def _keep(self, place: SidePartition, run: Run, before: list[Portion]) -> list[_Barrier]:
         """Put a run into epochs; returns the barriers in it."""
-        epochs = self._epochs.setdefault(place, deque())
-        came = self._came.setdefault(place, _Came(self._close))
+        epochs, came = self._place(place)
         size = len(run.forms)
         starts = [n for n, form in enumerate(run.forms) if form[2] in self._kinds]
         new = []
@@ -299,6 +298,10 @@ class BarrierCut(Cut):
             new.append(barrier)
             self._add(place, run, range(begin, end), before)
         return new
+
+    def _place(self, place: SidePartition) -> tuple[deque[_Epoch], _Came]:
+        """What came to a partition; one that was added since is part of the cut from now on."""
+        return self._epochs.setdefault(place, deque()), self._came.setdefault(place, _Came(self._close))
 
     def _add(self, place: SidePartition, run: Run, places: range, before: list[Portion]) -> None:
         """Put a part of a run into the open epoch; without one it lies before the start."""
@@ -357,6 +360,7 @@ class BarrierCut(Cut):
         if self.found:
             return None
         before: list[Portion] = []
-        while self._epochs[side, partition]:
+        epochs, _ = self._place((side, partition))
+        while epochs:
             self._drop((side, partition), before)
         return [part.run for part in before]

@@ -110,6 +110,14 @@ def test_a_gap_before_the_start_is_no_hole_and_what_was_held_lies_before_it() ->
     assert cut.gap(Side.LEFT, 0) is None
 
 
+def test_what_is_lost_of_a_partition_that_was_added_lies_before_the_start_which_is_sought_there_too() -> None:
+    cut = _barrier()
+    _fed(cut, "L0 A b B c")
+    assert cut.gap(Side.LEFT, 1) == []
+    assert _fed(cut, "R0 A b B c")[0] == ["", ""]
+    assert _fed(cut, "L1 x B d")[0] == ["B c B d", "B c"]
+
+
 @pytest.mark.parametrize("texts", [["a", "A", "b", "C", "c"], ["a A", "b C c"], ["a A b C c"]])
 def test_it_does_not_matter_how_the_events_are_divided_into_runs(texts: Sequence[str]) -> None:
     passed, before, _ = _fed(_barrier(), *(f"L0 {text}" for text in texts), "R0 z C c")
