@@ -81,6 +81,12 @@ class ResetCommit:
         log.warning("reset", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
         return made
 
+    def turn_down(self, reason: str) -> None:
+        """Refuse the request that waits in the relay, if there is one, since the state is elsewhere."""
+        self.look()
+        if self._wish is not None:
+            self._refuse(self._wish, reason)
+
     def answer(self, outcome: Reset | ResetRefused) -> None:
         """Tell the asker the outcome of what is wished for."""
         assert self._wish is not None, "a reset was asked for"

@@ -205,6 +205,7 @@ class Worker:
         except (CheckpointError, Replaced):
             raise
         except MovedAway as state:
+            self._reset_commit.turn_down(str(state))  # While the lease runs: nobody else may take a request.
             self._owns = False
             with suppress(StoreError):
                 self._store.release()  # For the move that brings it back.

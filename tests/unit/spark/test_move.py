@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from loadtest.memory import MemoryStorage, MemoryStore
-from tests.support.workers import SPEC, Bench
+from tests.support.workers import SPEC, Bench, answers, ask
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Divided, Fenced, SettingsError, StoreError
+from twinstream.matcher.reset_commit import TAKE_SECONDS
 from twinstream.ports import Checkpoint, Stored
 from twinstream.processes import moving as move
 from twinstream.processes.moving import Mark
 from twinstream.spark.matcher.location import Beginning, begun_at, owned
 from twinstream.spec.load import digest, loads
+from twinstream.status.comparison import ResetRefused, ResetRequest
 
 OTHER = SPEC.replace("show: [k, n]", "show: [k]")
 SHARDS = 3
@@ -343,6 +345,24 @@ def test_a_service_says_where_its_comparison_is_and_goes_on_when_it_is_back() ->
     world.to_service()
     assert worker.start()
     assert world.bench.run(worker).divergences.total == 1
+
+
+def test_a_reset_of_a_comparison_that_was_moved_is_refused_at_once_with_where_it_is() -> None:
+    world = World()
+    world.to_spark()
+    moved, worker = world.storage.stored, world.bench.worker()
+    for number in range(1, 3):
+        ask(world.storage, ResetRequest(id=f"r{number}", by="ann", reason="mended", address=""))
+        world.bench.clock.advance(TAKE_SECONDS)
+        assert not worker.start()
+        reason = world.bench.status().waiting_for
+        assert reason is not None
+        assert "it was moved to memory:/here" in reason
+        assert answers(world.storage)[-1] == ResetRefused(id=f"r{number}", reason=reason)
+    assert world.storage.stored == moved
+    world.to_service()
+    assert worker.start()
+    assert not worker.begin_anew()
 
 
 def test_a_service_that_waits_takes_turns_with_the_move_that_brings_its_comparison_back() -> None:
