@@ -95,14 +95,16 @@ class Tables:
         rows.spread.clear()
         row = rows.get(key)
         assert row is not None, "it was put there"
-        self._wait(side, key, row, anew=replaced is None)
+        self._wait(side, key, row, replaced)
 
-    def _wait(self, side: Side, key: Hashable, row: Row, *, anew: bool) -> None:
+    def _wait(self, side: Side, key: Hashable, row: Row, replaced: Event | None) -> None:
         """Note a row where it will be found when it is final."""
         if self._fold.settled_by is SettledBy.INPUT:
             self._by_input.came(side, key, row)
-        elif self._fold.settled_by is SettledBy.WATERMARK and anew:
-            heappush(self._ends[side], (self._end_of(row.event), next(self._serial), key))
+        elif self._fold.settled_by is SettledBy.WATERMARK:
+            end_ms = self._end_of(row.event)
+            if replaced is None or end_ms < self._end_of(replaced):  # A later end is seen at the earlier one.
+                heappush(self._ends[side], (end_ms, next(self._serial), key))
 
     def _end_of(self, event: Event) -> int:
         assert self._fold.window_end_of is not None, "the watermark settles windows"
@@ -212,7 +214,7 @@ class Tables:
                 if self._fold.settled_by is SettledBy.INPUT:
                     self._by_input.put_back(side, key, row, stage)
                 else:
-                    self._wait(side, key, row, anew=True)
+                    self._wait(side, key, row, None)
 
 
 def _digest_of(key: Hashable) -> bytes:

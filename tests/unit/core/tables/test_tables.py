@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Driver, record
+from tests.support.streams import LEFT, RIGHT, SPEAKING, Driver, record
+from twinstream.core.clocks.input import Finished
 from twinstream.core.events import MARK, Side
 from twinstream.core.tables.settled import Settled, merged
 from twinstream.spec.decode.deletions import deletion
@@ -18,6 +19,10 @@ NIGHTS = HEAD + (
     "emits: {upsert: {key: [k], settled_by: barrier}}\n"
 )
 NIGHT = record({"k": "night"})
+ORDERS = SPEAKING.replace("order: unordered", "order: {per_key: [id]}") + (
+    "emits: {retract: {id: id, valid_from: starts, valid_to: ends, settled_by: {watermark: ends}}}\n"
+    "overdue: {clock: input, window_end: ends}\n"
+)
 
 
 def row(key: str, value: int) -> bytes:
@@ -129,3 +134,28 @@ def test_a_deletion_of_a_key_settled_too_long_ago_is_a_hole_and_decides_nothing(
         driver.feed(side, [deletion(b"a") or b"", NIGHT])
     (hole,) = driver.comparison.holes
     assert (hole.side, "a key is deleted" in hole.reason) == (RIGHT, True)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_later_row_that_names_an_earlier_end_is_settled_when_the_watermark_has_passed_that(
+    restarts: bool,
+) -> None:
+    driver = Driver(loads(ORDERS))
+
+    def batch(side: Side, number: int, watermark: int, *ends: int) -> None:
+        if ends:
+            driver.feed(side, [record({"id": 1, "starts": 10, "ends": end}) for end in ends])
+        written = {0: driver.offsets[side]}
+        fact = Finished("q", "r", number, {("in", 0): number + 1}, watermark, written)
+        driver.comparison.note_finished(side, fact)
+        driver.look()
+        if restarts:
+            driver.restart()
+
+    batch(LEFT, 0, 0, 100)
+    batch(LEFT, 1, 0, 50)
+    batch(RIGHT, 1, 0, 50)
+    for number in (2, 3):
+        for side in Side:
+            batch(side, number, 60)
+    assert (driver.comparison.diverged, driver.comparison.matched) == (False, 1)
