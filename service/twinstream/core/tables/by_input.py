@@ -30,12 +30,12 @@ its C. A key is settled when its rows on both sides have passed. So the work is 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from twinstream.core.clocks.input import Effect, InputPartition, offsets_of, rows_of
-from twinstream.core.events import OFFSET, PARTITION, Side
+from twinstream.core.events import OFFSET, PARTITION, Side, place_in_side
 from twinstream.core.tables.declared import Step
 from twinstream.core.tables.judging import judge, value_now
 from twinstream.core.tables.rows import PendingRows, Row
@@ -47,6 +47,8 @@ PASSED: Final = "passed"
 SLACK = 1000
 """The groups are rebuilt when they list twice as many rows as are pending, and so many more."""
 ValueOf = Callable[[Row], Value]
+_New = dict[int, OrderedDict[Hashable, Row]]
+"""Rows that have no batch yet, by partition: the lowest offset first."""
 
 
 class _Group:
@@ -74,26 +76,29 @@ class ByInput:
         key_digest: Callable[[Hashable], bytes],
     ) -> None:  # fmt: skip
         self._rows, self._settled, self._value_of, self._digest = rows, settled, value_of, key_digest
-        self._new: tuple[dict[Hashable, Row], dict[Hashable, Row]] = ({}, {})
+        self._new: tuple[_New, _New] = ({}, {})
         self._groups: list[deque[_Group]] = [deque(), deque()]
         self._consumed: list[Consumed] = [{}, {}]
         self._listed = [0, 0]
 
     def came(self, side: Side, key: Hashable, row: Row) -> None:
-        """Note a row that has just come; it has no batch yet."""
-        self._new[side][key] = row
+        """Note a row that has just come; it has no batch yet. Complexity: O(1)."""
+        new, partition = self._new[side], row.event[PARTITION]
+        if row.last and (before := row.last[-1][0]) != partition and before in new:
+            new[before].pop(key, None)  # The key is spread over two partitions.
+        rows = new.setdefault(partition, OrderedDict())
+        rows[key] = row
+        rows.move_to_end(key)
 
     def finish(self, side: Side, effect: Effect, step: Step) -> None:
         """A side has finished a batch, and all it wrote until then was read.
 
-        Complexity: O(n) in the rows that wait for a batch, and O(1) for each that passes.
+        Complexity: O(p) in partitions, and O(1) for each row of the batch and each that passes.
         """
         group = _Group(effect.consumed)
-        for key, row in tuple(self._new[side].items()):
-            if row.event[OFFSET] < effect.written.get(row.event[PARTITION], 0):
-                del self._new[side][key]
-                row.stage = group
-                group.rows.append((key, row))
+        for key, row in self._written(side, effect.written):
+            row.stage = group
+            group.rows.append((key, row))
         if group.rows:
             self._groups[side].append(group)
             self._listed[side] += len(group.rows)
@@ -102,6 +107,13 @@ class ByInput:
         self._consumed[side] = group.consumed
         for of in Side:
             self._pass(of, step)
+
+    def _written(self, side: Side, ends: Mapping[int, int]) -> Iterator[tuple[Hashable, Row]]:
+        """Take those of the rows without a batch that stand below the ends, by partition, of its output."""
+        for partition, rows in self._new[side].items():
+            end = ends.get(partition, 0)
+            while rows and rows[key := next(iter(rows))].event[OFFSET] < end:
+                yield key, rows.pop(key)
 
     def _pass(self, side: Side, step: Step) -> None:
         groups = self._groups[side]
@@ -163,16 +175,17 @@ class ByInput:
             self._consumed[side] = offsets_of(consumed)
             self._groups[side].extend(_Group(offsets_of(group)) for group in groups)
 
-    def put_back(self, side: Side, key: Hashable, row: Row, stage: int) -> None:
-        """Take over a restored row with its stage."""
-        if stage >= 0:
-            row.stage = self._groups[side][stage]
-            row.stage.rows.append((key, row))
-            self._listed[side] += 1
-        elif stage == _NUMBERS[PASSED]:
-            row.stage = PASSED
-        else:
-            self._new[side][key] = row
+    def put_back(self, side: Side, rows: Iterable[tuple[Hashable, Row, int]]) -> None:
+        """Take over restored rows of a side, each with its key and stage."""
+        for key, row, stage in sorted(rows, key=lambda found: place_in_side(found[1].event)):
+            if stage >= 0:
+                row.stage = self._groups[side][stage]
+                row.stage.rows.append((key, row))
+                self._listed[side] += 1
+            elif stage == _NUMBERS[PASSED]:
+                row.stage = PASSED
+            else:
+                self.came(side, key, row)
 
 
 _NUMBERS = {None: -1, PASSED: -2}

@@ -210,11 +210,12 @@ class Tables:
         self._snapshots.restore(state["snapshots"])
         self._watermarks = list(state["watermarks"])
         for side in Side:
-            for key, row, stage in self.rows[side].restore(state["rows"][side], held[side]):
-                if self._fold.settled_by is SettledBy.INPUT:
-                    self._by_input.put_back(side, key, row, stage)
-                else:
-                    self._wait(side, key, row, None)
+            rows = self.rows[side].restore(state["rows"][side], held[side])
+            if self._fold.settled_by is SettledBy.INPUT:
+                self._by_input.put_back(side, rows)
+                continue
+            for key, row, _ in rows:
+                self._wait(side, key, row, None)
 
 
 def _digest_of(key: Hashable) -> bytes:

@@ -6,7 +6,12 @@ import pytest
 
 from tests.support.streams import LEFT, record
 from tests.support.tables import Pair
+from twinstream.core.clocks.input import Effect
+from twinstream.core.events import Event, Form
 from twinstream.core.tables import by_input, settled
+from twinstream.core.tables.by_input import ByInput
+from twinstream.core.tables.declared import Step
+from twinstream.core.tables.rows import PendingRows, Row
 
 
 @pytest.fixture(params=[False, True], ids=["", "restarted behind every step"])
@@ -62,6 +67,7 @@ def test_a_row_on_one_side_of_a_key_settled_too_long_ago_is_unclear(monkeypatch:
 def test_a_key_in_two_partitions_of_a_side_is_a_hole(pair: Pair) -> None:
     pair.go_on("L:a=1")
     pair.driver.feed(LEFT, [record({"k": "a", "v": 2})], partition=1)
+    pair.go_on("L!10 R!10")
     assert ["two partitions" in hole.reason for hole in pair.driver.comparison.holes] == [True]
 
 
@@ -86,3 +92,37 @@ def test_a_side_that_stands_still_costs_no_memory_for_rows_that_were_replaced(
 def test_a_row_for_no_input_at_all_waits_for_the_first_batch_of_the_other_side(pair: Pair) -> None:
     assert pair.go_on("L:total=0 L!0") == (0, [], [[0], []])
     assert pair.go_on("R:total=0 R!0") == (1, [], [[], []])
+
+
+class Watched(Row):
+    """A row that counts how often it is looked at."""
+
+    __slots__ = ("_event",)
+    looks = 0
+
+    @property
+    def event(self) -> Event:
+        Watched.looks += 1
+        return self._event
+
+    @event.setter
+    def event(self, event: Event) -> None:
+        self._event = event
+
+
+def test_a_batch_looks_at_its_own_rows_and_not_at_those_of_the_batches_behind_it() -> None:
+    count, rows = 500, (PendingRows(repr), PendingRows(repr))
+    tables = ByInput(rows, settled.Settled(), lambda _: None, lambda key: repr(key).encode())
+    for key in range(count):
+        tables.came(LEFT, key, Watched(Event(Form("", b"", "", b""), key % 2, key // 2, 0, 0.0)))
+    Watched.looks = 0
+    for batch in range(1, count // 2 + 1):
+        tables.finish(LEFT, Effect(batch, {("in", 0): batch}, {0: batch, 1: batch}), Step())
+    assert Watched.looks < 10 * count
+    consumed, groups = tables.state()[LEFT]
+    assert (consumed, len(groups)) == ([["in", 0, count // 2]], count // 2)
+
+
+def test_a_batch_has_the_rows_below_its_end_whenever_their_keys_came_first(pair: Pair) -> None:
+    # Key a is open for longer than b, and its latest row is of the next batch.
+    assert pair.go_on("L:a=1,b=1,a=2 L!10/2 R:b=1 R!10") == (1, [], [[2], []])
