@@ -1,13 +1,13 @@
-"""Rows that the watermark settles, against a plain account of what each side hands on of a key.
+"""Rows that the watermark settles, against a plain account of what each side settles of a key.
 
-A side hands on the latest row of a key when the watermark has passed its window. Rows may name an earlier or
-a later end than those before them.
+A side settles the latest row of a key when the watermark has passed its window. A row that comes for a closed
+window is late: a difference. Rows may name an earlier or a later end than those before them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,10 +36,14 @@ class Order(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """One batch of a version: the rows that it writes, and the watermark that it reports."""
+    """One batch of a version: the rows that it writes, and the watermark; whether its record is `said`."""
 
     rows: list[Order]
     watermark: int
+    said: bool = True
+
+
+Versions = tuple[list[Batch], list[Batch]]
 
 
 def passed_by(batches: list[Batch]) -> int:
@@ -47,12 +51,33 @@ def passed_by(batches: list[Batch]) -> int:
     return max((batch.watermark for batch in batches), default=-1)
 
 
-def handed_on(batches: list[Batch]) -> dict[int, list[int]]:
+def joined(batches: list[Batch]) -> list[Batch]:
+    """The batches that are said, each with the rows of those before it that are not."""
+    found, rows = [], []
+    for batch in batches:
+        rows = rows + batch.rows
+        if batch.said:
+            found.append(batch._replace(rows=rows))
+            rows = []
+    return found
+
+
+def late(batches: list[Batch]) -> list[Order]:
+    """The rows for windows that were closed before their batch."""
+    found = []
+    for number, batch in enumerate(batches):
+        closed = passed_by(batches[: max(0, number - 1)])
+        found += [row for row in batch.rows if row.ends <= closed]
+    return found
+
+
+def settled(batches: list[Batch]) -> dict[int, list[int]]:
     """By order, the ends that a version settles, one after the other."""
     found: dict[int, list[int]] = defaultdict(list)
     pending: dict[int, int] = {}
+    passed = -1
     for number, batch in enumerate(batches):
-        pending |= {row.id: row.ends for row in batch.rows}
+        pending |= {row.id: row.ends for row in batch.rows if row.ends > passed}
         passed = passed_by(batches[:number])
         for key in [key for key, ends in pending.items() if ends <= passed]:
             if (ends := pending.pop(key)) != STARTS:
@@ -63,7 +88,7 @@ def handed_on(batches: list[Batch]) -> dict[int, list[int]]:
 class Reading:
     """A matcher that reads both versions; it hears of batches in their order."""
 
-    def __init__(self, versions: tuple[list[Batch], list[Batch]]) -> None:
+    def __init__(self, versions: Versions) -> None:
         self.driver = Driver(loads(ORDERS))
         self._rows = [[row.record() for batch in of for row in batch.rows] for of in versions]
         self._said = [_said(of) for of in versions]
@@ -86,7 +111,7 @@ class Reading:
         """Read a side batch by batch, each with what its version says of it."""
         for batch in batches:
             self.read(side, len(batch.rows))
-            self.hear(side, 1)
+            self.hear(side, int(batch.said))
             self.look()
 
     def answer(self) -> tuple[bool, int, list[list[int]], list[str]]:
@@ -100,7 +125,8 @@ def _said(batches: list[Batch]) -> list[Finished]:
     said, written = [], 0
     for number, batch in enumerate(batches):
         written += len(batch.rows)
-        said.append(Finished("q", "r", number, {("in", 0): number + 1}, batch.watermark, {0: written}))
+        if batch.said:
+            said.append(Finished("q", "r", number, {("in", 0): number + 1}, batch.watermark, {0: written}))
     return said
 
 
@@ -108,39 +134,69 @@ CLOSING = [Batch([], LAST + 1)] * 3
 """Batches without input, after which all windows are closed, and all orders overdue."""
 
 
-def timely(batches: list[Batch]) -> list[Batch]:
-    """Batches without the rows for windows that were closed before."""
-    return [
-        batch._replace(
-            rows=[row for row in batch.rows if row.ends > passed_by(batches[: max(0, number - 1)])]
-        )
-        for number, batch in enumerate(batches)
-    ]
-
-
 rows = st.builds(Order, st.integers(0, 1), st.integers(STARTS, LAST))
-batches = st.lists(st.builds(Batch, st.lists(rows, max_size=3), st.integers(0, LAST)), max_size=5).map(
-    lambda found: timely(found) + CLOSING
-)
+batches = st.lists(
+    st.builds(Batch, st.lists(rows, max_size=3), st.integers(0, LAST), st.integers(0, 3).map(bool)),
+    max_size=5,
+).map(lambda found: found + CLOSING)
 
 
-def versions() -> st.SearchStrategy[tuple[list[Batch], list[Batch]]]:
+def versions() -> st.SearchStrategy[Versions]:
     """Two versions: of any rows, or the same but for some rows and batches."""
     return st.one_of(st.tuples(batches, batches), batches.flatmap(_alike))
 
 
-def _alike(one: list[Batch]) -> st.SearchStrategy[tuple[list[Batch], list[Batch]]]:
+def _alike(one: list[Batch]) -> st.SearchStrategy[Versions]:
     other = [st.one_of(st.just(batch), st.just(batch._replace(rows=batch.rows[-1:]))) for batch in one]
     return st.tuples(st.just(one), st.tuples(*other).map(list))
 
 
-@examples(400)
-@given(versions())
-def test_orders_differ_where_what_each_side_settles_differs(both: tuple[list[Batch], list[Batch]]) -> None:
+def batch_by_batch(both: Versions) -> Reading:
+    """Read one side after the other."""
     reading = Reading(both)
     for side, of in zip(Side, both, strict=True):
         reading.follow(side, of)
-    left, right = map(handed_on, both)
-    diverged, matched, waiting, holes = reading.answer()
-    assert (diverged, holes) == (left != right, [])
+    return reading
+
+
+@examples(400)
+@given(versions())
+def test_orders_differ_where_what_each_side_settles_differs_and_where_a_row_is_late(both: Versions) -> None:
+    said = list(map(joined, both))
+    left, right = map(settled, said)
+    diverged, matched, waiting, holes = batch_by_batch(both).answer()
+    assert (diverged, holes) == (left != right or any(map(late, said)), [])
     assert diverged or (matched, waiting) == (sum(map(len, left.values())), [[], []])
+
+
+sides, counts = st.sampled_from(Side), st.integers(1, 4)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("read"), sides, counts),
+        st.tuples(st.just("hear"), sides, counts),
+        st.tuples(st.just("look")),
+        st.tuples(st.just("restart")),
+    ),
+    max_size=30,
+)
+
+
+@examples(400)
+@given(versions(), steps)
+def test_neither_pace_nor_restarts_change_the_answer(both: Versions, steps: list[tuple[Any, ...]]) -> None:
+    reading = Reading(both)
+    for step in steps:
+        match step:
+            case "read", side, count:
+                reading.read(side, count)
+            case "hear", side, count:
+                reading.hear(side, count)
+            case ("look",):
+                reading.look()
+            case ("restart",):
+                reading.driver.restart()
+    for side in Side:
+        reading.read(side, 100)
+        reading.hear(side, 100)
+    reading.look()
+    assert reading.answer() == batch_by_batch(both).answer()

@@ -260,7 +260,7 @@ class Comparison:
         if progress.queries(side) > 1 and (hole := Hole(TWO_QUERIES, side)) not in self.holes:
             self.hole(hole)
         for effect in progress.effects(side):
-            self._settle_rows(tables.finish(side, effect, progress.watermark_ms(side)))
+            self._settle_rows(tables.finish(side, effect))
         self.open_scopes.close_finished()
 
     def _settle_rows(self, step: Step) -> tuple[Pairs, Pairs]:

@@ -109,11 +109,15 @@ class NewestRun:
 
 
 class Effect(NamedTuple):
-    """A batch that took effect: all input consumed by then, and where its output ends."""
+    """A batch that took effect: all input consumed by then, and where its output ends.
+
+    `passed_ms` is the largest watermark of a batch before it.
+    """
 
     batch: int
     consumed: Mapping[InputPartition, int]
     written: Mapping[int, int]
+    passed_ms: int | None = None
 
 
 class WaitsFor(NamedTuple):
@@ -264,7 +268,7 @@ class _Query:
                 self.passed_ms = _larger(self.passed_ms, self.watermark_ms)
             self.batch = fact.batch
             self.consumed |= fact.consumed
-            self.effects.append(Effect(fact.batch, dict(self.consumed), fact.written or {}))
+            self.effects.append(Effect(fact.batch, dict(self.consumed), fact.written or {}, self.passed_ms))
             self.watermark_ms = _larger(self.watermark_ms, fact.watermark_ms)
             yield fact.batch
 

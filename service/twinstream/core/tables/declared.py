@@ -43,10 +43,11 @@ def _sides() -> tuple[list[Event], list[Event]]:
 class Step:
     """What one step of the fold settles, by side.
 
-    `ready` go to matching. `differing` speak of the same moment as the other side's table, and differ from
-    it: they need no matching. `superseded` are replaced, or say nothing new. `renewed` are pending rows and
-    the events that stand for them from now on. `unclear` are rows of which it is unknown whether they change
-    anything. `holes` are rows, each with the reason why what comes from it on may be no difference.
+    `ready` go to matching. `differing` need no matching: they differ from what the other side's table holds
+    at their moment, or their window was closed before. `superseded` are replaced, or say nothing new.
+    `renewed` are pending rows and the events that stand for them from now on. `unclear` are rows of which it
+    is unknown whether they change anything. `holes` are rows, each with the reason why what comes from it on
+    may be no difference.
     """
 
     ready: tuple[list[Event], list[Event]] = field(default_factory=_sides)

@@ -4,15 +4,19 @@ A row replaces the pending row of its key, which is *superseded*: settled and co
 nothing. A key is open since its first row that is not settled. Up to there a side is verified: so a key that
 changes all the time holds back the moment up to which everything was compared, although it holds one row.
 
+Where it matters which batch wrote a row, rows wait in front of the others until that is known, and nothing
+replaces them before. They come behind all others of their partition.
+
 A key is in one partition, since Kafka orders only there. A key that turns up in two of them is *spread*, and
 nobody knows which of its rows is the latest.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 from twinstream.core.events import (
     FORM,
@@ -27,6 +31,9 @@ from twinstream.core.events import (
 
 KEPT_PLACES = 3
 """The places of replaced rows that are kept for an explanation: the last ones."""
+
+WAITS: Final = -3
+"""What stands for the stage of a row that waits, in the state."""
 
 
 class Row:
@@ -81,8 +88,26 @@ class PendingRows:
         self._key_of = key_of
         self._rows: dict[Hashable, Row] = {}
         self._open: dict[int, OrderedDict[Hashable, Row]] = {}
+        self._waiting: dict[int, deque[Event]] = {}
         self.spread: list[Event] = []
         """Rows of keys in two partitions; the caller takes them."""
+
+    def wait(self, event: Event) -> None:
+        """Let a row wait until its batch is known."""
+        self._waiting.setdefault(event[PARTITION], deque()).append(event)
+
+    def take_below(self, ends: Mapping[int, int]) -> Iterator[Event]:
+        """Take the waiting rows below the ends of a batch, by partition. Complexity: O(1) each."""
+        for partition, events in self._waiting.items():
+            end = ends.get(partition, 0)
+            while events and events[0][OFFSET] < end:
+                yield events.popleft()
+
+    def take_rest(self) -> Iterator[Event]:
+        """Take all waiting rows."""
+        for events in self._waiting.values():
+            while events:
+                yield events.popleft()
 
     def put(self, key: Hashable, event: Event) -> Event | None:
         """Take a row; returns the one that it replaces. Complexity: O(1)."""
@@ -121,23 +146,25 @@ class PendingRows:
 
     def first_open(self) -> dict[int, int]:
         """By partition, the offset of the first row that is not settled. Complexity: O(p) in partitions."""
-        return {partition: row.since for partition, row in self._oldest()}
+        first = {partition: events[0][OFFSET] for partition, events in self._waiting.items() if events}
+        return first | {row.event[PARTITION]: row.since for row in self._oldest()}
 
     def oldest_ms(self) -> int | None:
         """The time of the first row that is not settled."""
-        return min((row.since_ms for _, row in self._oldest()), default=None)
+        times = [row.since_ms for row in self._oldest()]
+        times += [events[0][TIMESTAMP_MS] for events in self._waiting.values() if events]
+        return min(times, default=None)
 
-    def _oldest(self) -> Iterator[tuple[int, Row]]:
-        """The key of each partition that has been open for longest."""
-        for partition, rows in self._open.items():
-            if rows:
-                yield partition, next(iter(rows.values()))
+    def _oldest(self) -> Iterator[Row]:
+        """The row of each partition whose key has been open for longest."""
+        return (next(iter(rows.values())) for rows in self._open.values() if rows)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) + sum(map(len, self._waiting.values()))
 
     def __iter__(self) -> Iterator[Event]:
-        return (row.event for row in self._rows.values())
+        yield from (row.event for row in self._rows.values())
+        yield from chain.from_iterable(self._waiting.values())
 
     def state(self, stage_of: Callable[[Row], int]) -> dict[str, list[Any]]:
         """The rows as columns, those of each partition in the order in which their keys are open.
@@ -145,6 +172,9 @@ class PendingRows:
         Complexity: about 1 µs a row.
         """
         rows = [row for of in self._open.values() for row in of.values()]
+        stages = list(map(stage_of, rows))
+        waiting = list(map(Row, chain.from_iterable(self._waiting.values())))
+        rows += waiting
         return {
             "partitions": [row.event[PARTITION] for row in rows],
             "offsets": [row.event[OFFSET] for row in rows],
@@ -152,16 +182,19 @@ class PendingRows:
             "since_ms": [row.since_ms for row in rows],
             "replaced": [row.replaced for row in rows],
             "last": [list(map(list, row.last)) for row in rows],
-            "stages": list(map(stage_of, rows)),
+            "stages": stages + [WAITS] * len(waiting),
         }
 
     def restore(
         self, state: Mapping[str, list[Any]], held: Mapping[PartitionOffset, Event]
     ) -> list[tuple[Hashable, Row, int]]:
-        """Take over the `state`; returns each row with its key and stage."""
+        """Take over the `state`; returns each row with its key and stage, but for those that wait."""
         names = ("partitions", "offsets", "since", "since_ms", "replaced", "last", "stages")
         found = []
         for partition, offset, *known, last, stage in zip(*(state[name] for name in names), strict=True):
+            if stage == WAITS:
+                self.wait(held[partition, offset])
+                continue
             row = Row(held[partition, offset])
             row.since, row.since_ms, row.replaced = known
             row.last = list(map(tuple, last))

@@ -5,8 +5,8 @@ last, depends on when a version triggers. So a row of each key waits, a newer on
 the row that is final goes to matching. When a row is final is declared (`SettledBy`):
 
 - `barrier`: the side has written a barrier. The latest row of each key since the last one, then the barrier.
-- `watermark`: the watermark of the side has passed the window of the key, by its control records. A later row
-  of such a key is handed on as it is: the version should not have written it.
+- `watermark`: the watermark of the side has passed the window of the key, by its control records (see
+  `by_watermark`). A row of a later batch for such a window is a difference.
 - `input`: both sides have consumed the same input (see `by_input`), or written whole tables (`snapshots`).
 
 What is pending at the end of a side is final there.
@@ -22,15 +22,12 @@ only one side has the key it is `missing` or `extra`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from heapq import heappop, heappush
-from itertools import count
 from typing import Any
 
 from twinstream.core.clocks.input import Effect
 from twinstream.core.events import (
     CONTENT,
     FORM,
-    RECORD,
     ROUTE,
     TIMESTAMP_MS,
     Canonical,
@@ -40,6 +37,7 @@ from twinstream.core.events import (
 )
 from twinstream.core.order import BARRIER, stable
 from twinstream.core.tables.by_input import ByInput
+from twinstream.core.tables.by_watermark import ByWatermark
 from twinstream.core.tables.declared import Fold, SettledBy, Step
 from twinstream.core.tables.rows import PendingRows, Row
 from twinstream.core.tables.settled import SETTLED_LIMIT, UNKNOWN, Settled, Value, digest
@@ -64,29 +62,26 @@ class Tables:
         self._settled = Settled() if settled is None else settled
         self._by_input = ByInput(self.rows, self._settled, self._value, _digest_of)
         self._snapshots = Snapshots(self.rows, self._settled, self._value, _digest_of)
-        self._ends: tuple[list[Any], list[Any]] = ([], [])
-        self._serial = count()
-        self._watermarks: list[int | None] = [None, None]
+        self._by_watermark = ByWatermark(self.rows, fold.window_end_of, self._put, self._hand_on)
 
     # -- rows come -----------------------------------------------------------------------------------------
 
     def take(self, side: Side, events: Sequence[Event]) -> Step:
         """Take rows and barriers of a side. Complexity: O(1) a row, plus reading its key."""
-        step, barriers = Step(), self._fold.settled_by is SettledBy.BARRIER
+        step, settled_by = Step(), self._fold.settled_by
         for event in events:
-            if barriers and event[FORM][ROUTE] is BARRIER:
+            if settled_by is SettledBy.BARRIER and event[FORM][ROUTE] is BARRIER:
                 self._flush(side, step, event[TIMESTAMP_MS])
                 step.ready[side].append(event)
-            elif self._is_late(side, event):
-                step.ready[side].append(event)
+            elif settled_by is SettledBy.WATERMARK:
+                self.rows[side].wait(event)
             else:
                 self._put(side, event, step)
         return step
 
-    def _put(self, side: Side, event: Event, step: Step) -> None:
+    def _put(self, side: Side, event: Event, step: Step) -> Hashable:
+        """Put a row in the place of the one before it; returns its key."""
         rows = self.rows[side]
-        if self._fold.settled_by is SettledBy.SNAPSHOT:
-            self._snapshots.came(side, event)
         key = rows.key(event)
         replaced = rows.put(key, event)
         if replaced is not None:
@@ -95,61 +90,32 @@ class Tables:
         rows.spread.clear()
         row = rows.get(key)
         assert row is not None, "it was put there"
-        self._wait(side, key, row, replaced)
-
-    def _wait(self, side: Side, key: Hashable, row: Row, replaced: Event | None) -> None:
-        """Note a row where it will be found when it is final."""
-        if self._fold.settled_by is SettledBy.INPUT:
+        if self._fold.settled_by is SettledBy.SNAPSHOT:
+            self._snapshots.came(side, event)
+        elif self._fold.settled_by is SettledBy.INPUT:
             self._by_input.came(side, key, row)
-        elif self._fold.settled_by is SettledBy.WATERMARK:
-            end_ms = self._end_of(row.event)
-            if replaced is None or end_ms < self._end_of(replaced):  # A later end is seen at the earlier one.
-                heappush(self._ends[side], (end_ms, next(self._serial), key))
-
-    def _end_of(self, event: Event) -> int:
-        assert self._fold.window_end_of is not None, "the watermark settles windows"
-        end_ms = self._fold.window_end_of(event[FORM][RECORD])
-        assert end_ms is not None, "a row without one is no event"
-        return end_ms
-
-    def _is_late(self, side: Side, event: Event) -> bool:
-        passed_ms = self._watermarks[side]
-        return passed_ms is not None and self._end_of(event) <= passed_ms
+        return key
 
     # -- progress ------------------------------------------------------------------------------------------
 
-    def finish(self, side: Side, effect: Effect, watermark_ms: int | None) -> Step:
-        """Note a batch that a side has finished, and the watermark that it had passed.
-
-        All of its output was read. Complexity: O(1) a row that waits for its batch, O(log n) a window.
-        """
+    def finish(self, side: Side, effect: Effect) -> Step:
+        """Note a batch that a side has finished; all of its output was read."""
         step = Step()
         if self._fold.settled_by is SettledBy.INPUT:
             self._by_input.finish(side, effect, step)
         elif self._fold.settled_by is SettledBy.SNAPSHOT:
             self._snapshots.finish(side, effect, step)
-        elif self._fold.settled_by is SettledBy.WATERMARK and watermark_ms is not None:
-            self._watermarks[side] = watermark_ms
-            self._close_windows(side, watermark_ms, step)
+        elif self._fold.settled_by is SettledBy.WATERMARK:
+            self._by_watermark.finish(side, effect, step)
         return step
-
-    def _close_windows(self, side: Side, watermark_ms: int, step: Step) -> None:
-        rows, ends = self.rows[side], self._ends[side]
-        while ends and ends[0][0] <= watermark_ms:
-            _, serial, key = heappop(ends)
-            row = rows.get(key)
-            if row is None:
-                continue
-            if (end_ms := self._end_of(row.event)) > watermark_ms:
-                heappush(ends, (end_ms, serial, key))  # The latest row names a later end.
-            else:
-                self._hand_on(side, key, rows.pop(key), step)
 
     def flush(self, side: Side) -> Step:
         """Hand on all pending rows of a side, which has ended."""
         step = Step()
         if self._fold.settled_by is SettledBy.SNAPSHOT:
             self._snapshots.close(side, step)
+        elif self._fold.settled_by is SettledBy.WATERMARK:
+            self._by_watermark.flush(side, step)
         self._flush(side, step)
         return step
 
@@ -199,7 +165,7 @@ class Tables:
             "rows": [self.rows[side].state(self._by_input.stage_of(side)) for side in Side],
             "batches": self._by_input.state(),
             "snapshots": self._snapshots.state(),
-            "watermarks": list(self._watermarks),
+            "watermarks": self._by_watermark.state(),
             "settled": self._settled.state(whole=whole),
         }
 
@@ -208,14 +174,13 @@ class Tables:
         self._settled.restore(state["settled"])
         self._by_input.restore(state["batches"])
         self._snapshots.restore(state["snapshots"])
-        self._watermarks = list(state["watermarks"])
+        self._by_watermark.restore(state["watermarks"])
         for side in Side:
             rows = self.rows[side].restore(state["rows"][side], held[side])
             if self._fold.settled_by is SettledBy.INPUT:
                 self._by_input.put_back(side, rows)
-                continue
-            for key, row, _ in rows:
-                self._wait(side, key, row, None)
+            elif self._fold.settled_by is SettledBy.WATERMARK:
+                self._by_watermark.put_back(side, rows)
 
 
 def _digest_of(key: Hashable) -> bytes:
