@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.looks import Look
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
-from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
+from twinstream.core.events import FORM, OFFSET, PARTITION, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
 from twinstream.core.matching.index import Hooks, Index, Pairs, node_of_scopes
 from twinstream.core.order import Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
@@ -63,6 +63,25 @@ class Finished(NamedTuple):
     pairs: Pairs | None = None
 
 
+class Passed(NamedTuple):
+    """A scope that both sides have passed as of a look, and the places of the events around it by side."""
+
+    scope: Scope
+    size: int
+    around: tuple[Set[PartitionOffset], Set[PartitionOffset]]
+
+    def is_as_it_was(self, node: Index | None) -> bool:
+        """Whether no event has come to the scope since the look, nor around it in its node."""
+        return len(self.scope) == self.size and (
+            node is None or all(places_of(node.gathered(side)) <= self.around[side] for side in Side)
+        )
+
+
+def places_of(events: Iterable[Event]) -> Set[PartitionOffset]:
+    """The places of events of one side."""
+    return {(event[PARTITION], event[OFFSET]) for event in events}
+
+
 class OpenScopes:
     """The open `scopes` of one comparison, in the order in which they opened; `watch` checks each pair."""
 
@@ -74,7 +93,7 @@ class OpenScopes:
         self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
         self._opened: list[Scope] = []
         self._finished: deque[Finished] = deque()
-        self._passed: list[tuple[Scope, int]] = []
+        self._passed: list[Passed] = []
         self._credit, self._size = 0, 0
         self._over = False
         self._explanations, self._closed = 0, 0
@@ -346,13 +365,13 @@ class OpenScopes:
                 return scope, look, explanation
         return None
 
-    def note_passed(self, passed: Iterable[Scope]) -> None:
+    def note_passed(self, passed: Iterable[Passed]) -> None:
         """Note the scopes that both sides have passed, so that no more events should come to them.
 
         The next reviews close them. Each look names those still open again, so few need to be noted.
         """
-        lately = (scope for scope in passed if scope.kept_at != len(scope))
-        self._passed = [(scope, len(scope)) for scope in islice(lately, PASSED_AT_ONCE)]
+        lately = (one for one in passed if one.scope.kept_at != one.size)
+        self._passed = list(islice(lately, PASSED_AT_ONCE))
 
     def _close_passed(self, index: Index, ended: tuple[bool, bool]) -> None:
         """Close scopes that both sides have passed, if no event has come to them since.
@@ -360,31 +379,31 @@ class OpenScopes:
         Where the clock does not prove, a difference without its other half may still get it. And one that may
         be a known difference stays in dispute, unless it is one as it is now.
         """
+        node_of = node_of_scopes(index) if self._passed and self._rules.proves else None
         while self._passed and self._credit > 0:
-            passed, size = self._passed.pop()
-            if passed not in self.scopes or len(passed) != size or size > self._rules.scope_limit:
+            passed = self._passed.pop()
+            scope: Scope | None = passed.scope
+            if scope not in self.scopes or passed.size > self._rules.scope_limit:
                 continue
-            if (scope := self._with_all_around(passed, index)) is None:
+            node = None if node_of is None else node_of(scope)
+            if not passed.is_as_it_was(node):
                 continue
-            explanation = self.explain(scope, whole=True)
-            self._credit -= scope.cost
-            if self._rules.proves or self._is_settled(scope, explanation.findings):
-                self.close(scope, explanation, index)
-                self.close_finished()
-                self._settle_all(index, ended)
-            else:
-                scope.kept_at = size
+            if node is not None:
+                self._complete(node)
+                scope = next((whole for whole in node.scopes() if not whole.lost), None)
+            if scope is not None:
+                self._close_if_settled(scope, index, ended)
 
-    def _with_all_around(self, scope: Scope, index: Index) -> Scope | None:
-        """The scope with the unmatched events around it that explain it, where a clock proves these, too.
-
-        None if it closed when they came to it.
-        """
-        node = node_of_scopes(index)(scope) if self._rules.proves else None
-        if node is None:
-            return scope
-        self._complete(node)
-        return next((whole for whole in node.scopes() if not whole.lost), None)
+    def _close_if_settled(self, scope: Scope, index: Index, ended: tuple[bool, bool]) -> None:
+        """Close a scope that both sides have passed, unless late events might change its findings."""
+        explanation = self.explain(scope, whole=True)
+        self._credit -= scope.cost
+        if self._rules.proves or self._is_settled(scope, explanation.findings):
+            self.close(scope, explanation, index)
+            self.close_finished()
+            self._settle_all(index, ended)
+        else:
+            scope.kept_at = len(scope)
 
     def _is_settled(self, scope: Scope, findings: Sequence[Finding]) -> bool:
         """Whether no late event could change the findings of a scope."""

@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 
 from twinstream.core.accounting.halves import REACH, Half, Reach
 from twinstream.core.accounting.ledger import Ledger
-from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
 from twinstream.core.matching.index import node_of_scopes
+from twinstream.core.open_scopes import Passed, places_of
 from twinstream.core.overdue.set_apart import SetApart
 
 
@@ -109,7 +109,7 @@ class Judge:
         read_at = half.finding.event[READ_AT]
         return all(reading.at_end) and read_at + self.after_ms / 1000 <= reading.now_s < math.inf
 
-    def passed_scopes(self, reading: Reading) -> Iterator[Scope]:
+    def passed_scopes(self, reading: Reading) -> Iterator[Passed]:
         """The open scopes whose events are all overdue; where the clock proves, all proven.
 
         Copies of barriers belong to whole epochs: a scope among them closes with its epoch.
@@ -124,6 +124,6 @@ class Judge:
             pieces = map(reversed, scope.pieces)  # The last event to come is the last to be passed.
             if not scope.lost and all(map(left, next(pieces))) and all(map(right, next(pieces))):
                 node = node_of(scope)
-                more = ((), ()) if node is None else [node.gathered(side) for side in Side]
+                more = [() if node is None else list(node.gathered(side)) for side in Side]
                 if all(map(left, more[0])) and all(map(right, more[1])):
-                    yield scope
+                    yield Passed(scope, len(scope), (places_of(more[0]), places_of(more[1])))
