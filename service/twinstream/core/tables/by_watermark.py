@@ -13,21 +13,32 @@ other side is overdue if it is not there yet, so the pace would decide. So a lat
 **The batch of a row** is the first one that is reported as finished behind the row. A row waits until that
 record takes effect, and all rows of its key with it. So rows, records and their order decide what is settled;
 how far a side was read when it was looked at does not. A lost record joins the rows of two batches.
+
+**The limit.** At most `WAITING_LIMIT` rows of a partition wait; beyond, the first of them folds before its
+batch is known. If an earlier batch turns out to have closed the window of its key, it may have replaced the
+row that was the last one: a hole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
 from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.clocks.input import Effect
-from twinstream.core.events import FORM, RECORD, Event, Side
+from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.core.tables.declared import Step
 from twinstream.core.tables.rows import PendingRows, Row
 
+WAITING_LIMIT = 100_000
+"""Rows of a partition that wait for their batch."""
+EARLY = (
+    f"more than {WAITING_LIMIT:,} rows of a partition waited for the control record of their batch, and one "
+    "of a closed window was among them, so nobody knows which row of its key was the last one"
+)
 Put = Callable[[Side, Event, Step], Hashable]
 HandOn = Callable[[Side, Hashable, Row, Step], None]
 
@@ -48,6 +59,13 @@ class ByWatermark:
         self._serial = count()
         self._passed_ms: list[int | None] = [None, None]
 
+    def take(self, side: Side, event: Event, step: Step) -> None:
+        """Take a row, which waits for its batch."""
+        rows = self._rows[side]
+        rows.wait(event)
+        if rows.waiting(event[PARTITION]) > WAITING_LIMIT:
+            self._fold(side, [rows.take_first(event[PARTITION])], step)
+
     def finish(self, side: Side, effect: Effect, step: Step) -> None:
         """A side has finished a batch, and all it wrote until then was read.
 
@@ -56,7 +74,7 @@ class ByWatermark:
         self._fold(side, self._rows[side].take_below(effect.written), step)
         if effect.passed_ms is not None:
             self._passed_ms[side] = effect.passed_ms
-            self._close_windows(side, effect.passed_ms, step)
+            self._close_windows(side, effect.passed_ms, effect.written, step)
 
     def flush(self, side: Side, step: Step) -> None:
         """A side has ended: no record of the batches of its last rows will come."""
@@ -83,7 +101,7 @@ class ByWatermark:
         assert end_ms is not None, "a row without one is no event"
         return end_ms
 
-    def _close_windows(self, side: Side, passed_ms: int, step: Step) -> None:
+    def _close_windows(self, side: Side, passed_ms: int, written: Mapping[int, int], step: Step) -> None:
         rows, ends = self._rows[side], self._ends[side]
         while ends and ends[0][0] <= passed_ms:
             first, _, key = heappop(ends)
@@ -91,6 +109,8 @@ class ByWatermark:
             if row is None or self._first_end[side].get(key) != first:
                 continue
             del self._first_end[side][key]
+            if row.event[OFFSET] >= written.get(row.event[PARTITION], math.inf):
+                step.holes.append((side, row.event, EARLY))
             if (end_ms := self._end_of(row.event)) > passed_ms:
                 self._await_end(side, end_ms, key)
             else:

@@ -96,6 +96,14 @@ class PendingRows:
         """Let a row wait until its batch is known."""
         self._waiting.setdefault(event[PARTITION], deque()).append(event)
 
+    def waiting(self, partition: int) -> int:
+        """How many rows of a partition wait."""
+        return len(self._waiting.get(partition, ()))
+
+    def take_first(self, partition: int) -> Event:
+        """Take the first waiting row of a partition."""
+        return self._waiting[partition].popleft()
+
     def take_below(self, ends: Mapping[int, int]) -> Iterator[Event]:
         """Take the waiting rows below the ends of a batch, by partition. Complexity: O(1) each."""
         for partition, events in self._waiting.items():

@@ -74,7 +74,7 @@ class Tables:
                 self._flush(side, step, event[TIMESTAMP_MS])
                 step.ready[side].append(event)
             elif settled_by is SettledBy.WATERMARK:
-                self.rows[side].wait(event)
+                self._by_watermark.take(side, event, step)
             else:
                 self._put(side, event, step)
         return step

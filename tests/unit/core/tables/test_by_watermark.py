@@ -10,6 +10,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
+from twinstream.core.tables import by_watermark
 from twinstream.spec.load import loads
 
 WINDOWS = SPEAKING + (
@@ -129,3 +130,31 @@ def test_at_the_end_of_a_side_the_rows_that_wait_fold_and_those_for_closed_windo
     assert (reading.driver.comparison.diverged, reading.driver.comparison.matched) == (True, 2)
     assert [reading.driver.held(side) for side in Side] == [[], []]
     assert reading.superseded() == [1, 1]
+
+
+@pytest.mark.parametrize(("late", "holes"), [(False, 0), (True, 1)])
+def test_rows_too_many_to_wait_fold_and_a_late_one_among_them_is_a_hole(
+    monkeypatch: pytest.MonkeyPatch, late: bool, holes: int
+) -> None:
+    monkeypatch.setattr(by_watermark, "WAITING_LIMIT", 2)
+    reading = Reading()
+    batches = [Batch([1, 2, 3], 0), IDLE, IDLE, Batch([4] * late, 10)]
+    for side in Side:
+        said = reading.read(side, batches)
+        reading.read(side, [Batch([5, 6, 7] * late, 10)])
+        assert len(reading.driver.held(side)) == 3
+        reading.hear(side, said[:3])
+    assert [hole.reason for hole in reading.driver.comparison.holes] == [by_watermark.EARLY] * holes * 2
+    assert (reading.driver.comparison.diverged, reading.driver.comparison.matched) == (False, 1)
+
+
+def test_recorded_rows_that_no_control_record_speaks_of_are_folded_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_watermark, "WAITING_LIMIT", 2)
+    reading = Reading(restarts=True)
+    for side in Side:
+        reading.read(side, [Batch(range(10 * side, 99), 0)])
+    reading.driver.end()
+    assert (reading.driver.comparison.diverged, reading.driver.comparison.matched) == (False, 1)
+    assert reading.superseded() == [98, 88]
