@@ -202,7 +202,9 @@ def _may_cover(rule: Rule, kinds: set[str], event: Event) -> bool:
 def _most(rule: Rule, pairs: int) -> float:
     """More differences than this a rule cannot cover."""
     ceiling = rule["ceiling"]
-    return float(ceiling["count"] if "count" in ceiling else max(1, math.ceil(ceiling["share"] * pairs)))
+    if "count" in ceiling:
+        return float(ceiling["count"])
+    return max(1, math.floor(Decimal(str(ceiling["share"])) * pairs))
 
 
 def _leftovers(reading: Reading, left: list[Event], right: list[Event]) -> list[Leftover]:

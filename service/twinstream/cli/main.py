@@ -1,12 +1,14 @@
 """The `twinstream` command: its group, and how errors become exit codes.
 
 Exit codes: 0 equivalent or pass, 1 diverged or fail, 2 usage, bad comparison file or bad input, 3
-inconclusive, pending or undecided, 4 the service or Kafka cannot be reached.
+inconclusive, pending or undecided, 4 the service or Kafka cannot be reached, 70 a fault of the program.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from importlib import import_module
 from importlib.metadata import version as installed_version
 
@@ -85,7 +87,7 @@ def cli() -> None:
     `spec.yaml` is a comparison file. `twinstream COMMAND --help` tells more.
 
     Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad comparison file or bad input · 3
-    inconclusive, pending or undecided · 4 the service or Kafka cannot be reached.
+    inconclusive, pending or undecided · 4 the service or Kafka cannot be reached · 70 a fault of twinstream.
     """
 
 
@@ -107,6 +109,10 @@ def version(as_json: bool) -> None:
         click.echo(installed)
 
 
+FAULT = os.EX_SOFTWARE
+"""The exit code after a fault of the program: none of those that tell something of the outputs."""
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one sentence on standard error, never a stack trace."""
     try:
@@ -119,6 +125,11 @@ def main() -> None:
     except (click.ClickException, TwinstreamError) as error:
         complain(error)
         sys.exit(4 if isinstance(error, Unreachable) else 2)
+    except Exception as error:  # noqa: BLE001 - any other is a fault of the program
+        traceback.print_exc()
+        said = f"this is a fault of twinstream, and says nothing of the outputs: {type(error).__name__}"
+        complain(click.ClickException(said))
+        sys.exit(FAULT)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ it holds there, too; otherwise it is `unknown`, with the reason:
   partner and depend on nothing, else `unknown`.
 
 Values that are masked, cut, or inexact cannot be used: if the new rules read one, the answer is unknown.
-Replay covers neither the effect of clocks on unmatched events, nor new findings outside the kept events.
+Replay covers neither `start` and the effect of clocks on unmatched events, nor new findings outside the kept events.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import orjson
 
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.ceilings import Ceilings, Choices
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import OFFSET, PARTITION, Event, Form, Place, Side
 from twinstream.core.order import Epochs, ordered_class
@@ -121,12 +122,12 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
 
 
 class _Alone(NamedTuple):
-    """A divergence compared alone: its own events, the new findings about them, and the rule for it."""
+    """A divergence compared alone: its own events, the new findings about them, and the rules for it."""
 
     case: Case
     forms: dict[Place, Form]
     found: list[Finding]
-    rule: str | None
+    rules: Choices
 
 
 class Replay:
@@ -142,7 +143,7 @@ class Replay:
         known = tuple(replace(rule, count=ALONE, share=None) for rule in self._declared.values())
         rules = rules_of(spec, self._codec, running_at=self._now)
         self._rules = replace(rules, halt=False, replay_horizon=None, known=known)
-        self._hits: dict[str, int] = defaultdict(int)
+        self._ceilings = Ceilings()
 
     def answers(self, cases: Iterable[Case]) -> list[Replayed]:
         """The outcome of each divergence, in the order in which they were first seen."""
@@ -184,10 +185,13 @@ class Replay:
         for side in Side:
             comparison.end(side)
         comparison.review()
+        if comparison.holes:
+            raise Unknown(f"not all of it was compared: {comparison.holes[0].reason}")
         found = [one.finding for one in comparison.take_closed()]
         covered = comparison.differences.known.take_examples()
         rule = next((one.rule for one in covered if own & _places(one.finding)), None)
-        return _Alone(case, forms, [one for one in found if own & _places(one)], rule)
+        choices = next((of for of in comparison.differences.known.by_choices if rule in of), ())
+        return _Alone(case, forms, [one for one in found if own & _places(one)], choices)
 
     def _form(self, case: Case, seat: Seat) -> tuple[Form, int]:
         """The form of an event under the new rules, `IGNORED` if they leave it out, and its time."""
@@ -236,8 +240,8 @@ class Replay:
         if alone.found:
             kinds = " and ".join(dict.fromkeys(one.kind for one in alone.found))
             return case.answer("reported", "" if kinds == case.kind else f"as {kinds}")
-        if alone.rule is not None:
-            return self._within_ceiling(case, alone.rule)
+        if alone.rules:
+            return self._within_ceilings(case, alone.rules)
         compared = [form for form in alone.forms.values() if form is not IGNORED]
         if not compared:
             return case.answer("hidden", "its kind is left out")
@@ -251,15 +255,22 @@ class Replay:
             )
         return case.answer("equal")
 
-    def _within_ceiling(self, case: Case, rule: str) -> Replayed:
-        declared, hits = self._declared[rule], self._hits[rule]
-        if declared.share is not None and hits > 0:
-            why = f"{rule} covers it, and its ceiling is a share of the pairs, which are not kept"
+    def _within_ceilings(self, case: Case, rules: Choices) -> Replayed:
+        """Count a divergence against the rules that cover it, as a comparison does (see `ceilings`)."""
+        rule = self._ceilings.take(rules, self._is_free)
+        if rule is not None:
+            named = rule if rule in rules else rules[0]
+            return case.answer("explained", f"by {named}", named)
+        shared = [one for one in self._ceilings.reachable(rules) if self._declared[one].share is not None]
+        if shared:
+            why = f"{shared[0]} covers it, and its ceiling is a share of the pairs, which are not kept"
             return case.answer("unknown", why)
-        if declared.share is None and hits >= declared.count:
-            return case.answer("reported", f"{rule} covers it, beyond its ceiling")
-        self._hits[rule] += 1
-        return case.answer("explained", f"by {rule}", rule)
+        return case.answer("reported", f"{rules[0]} covers it, beyond its ceiling")
+
+    def _is_free(self, rule: str) -> bool:
+        """Whether a rule surely has a free place: a share allows at least one."""
+        declared = self._declared[rule]
+        return self._ceilings.count(rule) < (declared.count if declared.share is None else 1)
 
     def _depends(self, form: Form) -> bool:
         """Whether an event depends on any other under the new rules."""

@@ -232,9 +232,11 @@ _WANTED = {
 }
 """By the type of pydantic's error, or its first word."""
 
+_TOPIC = "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)"
 _PATTERNS = {
     "name": "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)",
-    "topic": "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)",
+    "topic": _TOPIC,
+    "control": _TOPIC,
     "id": "must be letters, digits and inner `-`, `_` and `.`, 1 to 63",
 }
 

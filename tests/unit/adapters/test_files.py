@@ -60,6 +60,11 @@ def test_a_packed_file_that_ends_too_early_is_refused(tmp_path: Path, name: str,
     assert message == ": ends in the middle of its packed data; was it copied before it was complete?"
 
 
+@pytest.mark.parametrize("name", ["x.gz", "x.zst"])
+def test_a_packed_file_without_a_byte_is_refused(tmp_path: Path, name: str) -> None:
+    assert refusal(tmp_path / name, b"").startswith(": ends in the middle of its packed data")
+
+
 def test_a_damaged_packed_file_is_refused(tmp_path: Path) -> None:
     whole = packed(LINES)
     for name, data, message in (

@@ -54,6 +54,24 @@ def test_every_error_begins_alike(
     assert "Error:" not in told
 
 
+def test_a_fault_of_the_program_has_an_exit_code_that_says_nothing_of_the_outputs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr("twinstream.cli.main.installed_version", lambda _: fail())
+    monkeypatch.setattr("sys.argv", ["twinstream", "version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 70
+    assert "in fail" in told, "the stack trace for the report"
+    assert told.splitlines()[-1] == (
+        "twinstream: this is a fault of twinstream, and says nothing of the outputs: RuntimeError"
+    )
+
+
 def test_each_fault_of_a_file_has_a_line_of_its_own(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

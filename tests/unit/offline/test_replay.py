@@ -127,6 +127,25 @@ def test_a_ceiling_holds_over_all_divergences_in_the_order_in_which_they_were_se
     assert outcomes == ["explained", "unknown", "unknown"]
 
 
+def test_a_place_under_a_ceiling_is_freed_by_another_rule_as_in_a_comparison() -> None:
+    when = "divergences: [missing]"
+    rules = "".join(
+        f"- {{id: {name}, when: {{{when}{more}}}, owner: me, expires: 2099-01-01, ceiling: {{count: 1}}}}\n"
+        for name, more in (("A", ""), ("B", ", where: {taxi: 1}"))
+    )
+    two = [kept("missing", {"taxi": taxi, "fare": 2}, number=taxi) for taxi in (1, 2)]
+    assert [outcome for outcome, _ in told(f"{BAG}known_differences:\n{rules}", *two)] == ["explained"] * 2
+
+
+def test_events_that_were_not_all_compared_are_unknown() -> None:
+    ((outcome, why),) = told("order: {callable: tests.unit.offline.test_replay:failing}\n", CHANGED)
+    assert (outcome, why.partition(":")[0]) == ("unknown", "not all of it was compared")
+
+
+def failing(_one: Any, _other: Any) -> bool:
+    raise ValueError
+
+
 def test_a_rule_that_has_expired_by_the_time_of_the_record_is_judged_by_that_alone() -> None:
     report = kept("missing", RIDE)
     rules = PER_KEY + known(expires="2026-03-01")

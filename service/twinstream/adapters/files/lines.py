@@ -17,7 +17,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import cast
 
@@ -121,7 +121,9 @@ class InputFile:
 
 
 def _unpacked(name: str, raw: BufferedIOBase) -> Iterator[bytes]:
-    """The content of a file, in blocks. Raises EOFError if a packed one ends too early."""
+    """The content of a file, in blocks. Raises EOFError if a packed one ends too early, or has no byte."""
+    if name.endswith((".gz", ".zst")) and not cast("BufferedReader", raw).peek(1):
+        raise EOFError
     if name.endswith(".zst"):
         return _frames(raw)
     stream = gzip.GzipFile(fileobj=raw) if name.endswith(".gz") else raw

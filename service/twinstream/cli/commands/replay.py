@@ -65,6 +65,11 @@ def replay(
     spec = load(file)
     if (kept is None) == (name is None):
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")
+    if spec.folding is not None:
+        raise SettingsError(
+            f"{file} has `emits`, and replay compares the events of one divergence, not rows that replace "
+            "each other: give a file without it"
+        )
     cases, whole = _of_file(kept) if kept is not None else _of_service(service, name or "")
     _check_topics(file, spec, cases)
     records = None if kafka is None else _records(spec, cases, kafka)
@@ -140,7 +145,7 @@ def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Plac
 
 def _told(answers: Sequence[Replayed]) -> Iterator[str]:
     """The counts, and the first divergences of each outcome."""
-    yield f"{len(answers):,} divergences with the new rules:"
+    yield f"{len(answers):,} {'divergence' if len(answers) == 1 else 'divergences'} with the new rules:"
     for outcome, meaning in MEANING.items():
         of_it = [answer for answer in answers if answer.outcome == outcome]
         if of_it:

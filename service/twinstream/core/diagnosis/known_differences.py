@@ -10,6 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices, IsFree
@@ -36,7 +38,18 @@ class KnownDifference:
 
     def allows(self, hits: int, matched: int) -> bool:
         """Whether one more finding is within the ceiling."""
-        return hits < (self.count if self.share is None else max(1.0, self.share * matched))
+        return hits < (self.count if self.share is None else share_of(self.share, matched))
+
+
+def share_of(share: float, matched: int) -> int:
+    """The findings that a share of the matched pairs allows: rounded down, and at least one.
+
+    The share is the decimal number of the file.
+
+    >>> share_of(0.07, 100), share_of(0.1, 25), share_of(0.1, 3)
+    (7, 2, 1)
+    """
+    return max(1, floor(Fraction(repr(share)) * matched))
 
 
 class Covered(NamedTuple):

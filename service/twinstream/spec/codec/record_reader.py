@@ -22,6 +22,7 @@ from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.layout import BY_CONTENT, BY_ROUTE, TELLING, Kinds, PlacedKind, Route
 from twinstream.spec.codec.reduction import Change
 from twinstream.spec.decode.formats.jsontext import SHORT, lossless
+from twinstream.spec.decode.records import TOMBSTONE
 
 
 class _NoForm(Form):
@@ -68,10 +69,12 @@ def reader_of(  # noqa: C901 - the hot loop
     route, reduce, keeps, exactly = way
     kind_of, alone = _kind_of(kinds), None if kinds.member else _told(kinds.other)
 
-    def read(record: Any) -> Any:
+    def read(record: Any) -> Any:  # noqa: C901 - the hot loop
         try:
             if decode is not None:
                 value = decode(record)
+                if value is TOMBSTONE:
+                    return exactly(record)
             else:
                 value = _loads(record)
                 written = _dumps(value)

@@ -30,8 +30,9 @@ def test_a_count_is_the_ceiling_whatever_has_matched() -> None:
     assert allowed(rule(), 1000) == 0
 
 
-def test_a_share_is_of_the_pairs_matched_so_far_and_at_least_one() -> None:
-    assert [allowed(rule(share=0.1), matched) for matched in (0, 5, 15, 40)] == [1, 1, 2, 4]
+def test_a_share_is_of_the_pairs_matched_so_far_never_more_and_at_least_one() -> None:
+    assert [allowed(rule(share=0.1), matched) for matched in (0, 5, 15, 40)] == [1, 1, 1, 4]
+    assert allowed(rule(share=0.07), 100) == 7, "as a decimal number, not as a binary one"
 
 
 def test_beyond_a_ceiling_nothing_is_within_it() -> None:
