@@ -15,7 +15,8 @@ it holds there, too; otherwise it is `unknown`, with the reason:
   partner and depend on nothing, else `unknown`.
 
 Values that are masked, cut, or inexact cannot be used: if the new rules read one, the answer is unknown.
-Replay covers neither `start` and the effect of clocks on unmatched events, nor new findings outside the kept events.
+Replay covers neither `start` and the effect of clocks on unmatched events, nor new findings outside the kept
+events.
 """
 
 from __future__ import annotations
