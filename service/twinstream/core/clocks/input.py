@@ -248,11 +248,8 @@ class _Query:
         self.effects: list[Effect] = []
 
     def note(self, fact: Finished) -> None:
-        before = self.newest.run
         if not self.newest.take(fact):
-            return
-        if fact.run != before:
-            self.pending.clear()
+            return  # What an earlier run reported before the newest one began is true, and stays.
         self.inputs |= fact.consumed.keys()
         self.topics = {topic for topic, _ in self.inputs}
         self.has_watermark = self.has_watermark or fact.watermark_ms is not None

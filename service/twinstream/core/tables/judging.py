@@ -24,8 +24,8 @@ def judge(found: Mapping[Side, Row], known: Values | None, now: Values, step: St
     before = ABSENT if known is None else known
     gone = [side for side in found if known is not None and now[side] is None and before[side] is None]
     equal = now[Side.LEFT] == now[Side.RIGHT]
-    if (equal and (len(found) == 1 or len(gone) == len(found))) or (now == before and not equal):
-        gone = list(found)  # Equal tables as before, or a difference that was told.
+    if (equal and (len(found) == 1 or gone)) or (now == before and not equal):
+        gone = list(found)  # Equal tables, with no row for a row to match, or a difference that was told.
     for side, row in found.items():
         if side in gone:
             step.superseded[side].append(row.event)

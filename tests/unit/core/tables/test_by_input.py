@@ -44,6 +44,10 @@ def test_a_deletion_is_compared_only_where_the_table_had_the_key(pair: Pair) -> 
     assert pair.go_on("L:a=2 L!20 R:a=2 R!20 L:a=- L!30 R!30") == (1, ["missing"], [[], []])
 
 
+def test_a_row_of_one_side_that_both_then_delete_leaves_nothing_behind(pair: Pair) -> None:
+    assert pair.go_on("R:a=5 R!5 L!6 L:a=- R:a=- L!9 R!9") == (0, ["extra"], [[], []])
+
+
 def test_a_row_that_says_what_the_table_holds_changes_nothing(pair: Pair) -> None:
     assert pair.go_on("L:a=1 L!10 R:a=1 R!10 R:a=1 L!20 R!20") == (1, [], [[], []])
     assert pair.superseded() == [0, 1]

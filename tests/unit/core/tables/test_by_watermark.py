@@ -158,3 +158,32 @@ def test_recorded_rows_that_no_control_record_speaks_of_are_folded_at_the_end(
     reading.driver.end()
     assert (reading.driver.comparison.diverged, reading.driver.comparison.matched) == (False, 1)
     assert reading.superseded() == [98, 88]
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_late_row_is_one_whether_or_not_its_run_began_before_the_windows_were_read(behind: bool) -> None:
+    driver = Driver(loads(WINDOWS))
+
+    def row(value: int) -> bytes:
+        return record({"k": 1, "end": 5, "v": value})
+
+    first, later = ["first"] * 5, ["first"] * 3 + ["later"] * 2
+    late = {0: row(7), 3: row(1)}  # Settled wrong, and put right by a later run, behind the watermark.
+    said: list[tuple[Side, Finished]] = []
+    for batch in range(5):
+        for side, rows, runs in ((LEFT, {0: row(1)}, first), (RIGHT, late, later)):
+            if batch in rows:
+                driver.feed(side, [rows[batch]])
+            written = {0: driver.offsets[side]}
+            said.append(
+                (side, Finished("q", runs[batch], batch, {("in", 0): batch + 1}, 10 * batch, written))
+            )
+            if not behind:
+                driver.comparison.note_finished(*said[-1])
+                driver.look()
+    for fact in said if behind else ():
+        driver.comparison.note_finished(*fact)
+    driver.look()
+    driver.comparison.review()
+    assert (driver.comparison.diverged, driver.comparison.matched) == (True, 0)
+    assert sorted(driver.kinds()) == ["changed", "extra"]
