@@ -133,14 +133,21 @@ def test_tombstones_are_left_out_or_refused_as_the_side_says() -> None:
     assert form(empty, b"", LEFT).content == form(empty, b"", RIGHT).content
 
 
-@pytest.mark.parametrize("sides", [("msgpack", "msgpack"), ("json", "msgpack"), ("utf8", "utf8")])
+REDUCED = ["{}", "{compare_only: [a]}", "{absent_is_null: true}"]
+
+
+@pytest.mark.parametrize(
+    ("sides", "equality"),
+    [
+        *((("msgpack", "msgpack"), equality) for equality in REDUCED),
+        *((("json", "msgpack"), equality) for equality in REDUCED),
+        (("utf8", "utf8"), "{}"),
+    ],
+)
 @pytest.mark.parametrize("order", ["total", "unordered"])
-@pytest.mark.parametrize("equality", ["{}", "{compare_only: [a]}", "{absent_is_null: true}"])
 def test_a_tombstone_that_is_left_out_is_no_event_in_any_format(
     sides: tuple[str, str], order: str, equality: str
 ) -> None:
-    if "utf8" in sides and equality != "{}":
-        pytest.skip("a text has no fields")
     ways = [f"{{format: {name}, tombstones: ignore}}" for name in sides]
     codec = two_sides(ways[0], ways[1], order, f"equality: {equality}\n")
     for side in (LEFT, RIGHT):
