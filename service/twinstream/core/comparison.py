@@ -475,7 +475,7 @@ class Comparison:
         ]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
-        """By partition, the offset below which every event is settled and none is divergent.
+        """By partition, the offset below which every event is settled and none differs, explained or not.
 
         `position` is the next offset to read. It holds as of the last survey.
         """
