@@ -33,6 +33,8 @@ def diverging(browser: Browser, matcher: Matcher, **more: Any) -> Iterator[Watch
 @pytest.fixture
 def dialog(browser: Browser, matcher: Matcher) -> Iterator[Page]:
     with diverging(browser, matcher) as watch:
+        # The last of the page to come: what a click is aimed at does not move any more.
+        expect(watch.page.get_by_text("No records of these are kept")).to_be_visible()
         watch.page.get_by_role("button", name="Reset …").click()
         expect(watch.page.get_by_role("dialog", name=f"Reset {NAME}?")).to_be_visible()
         yield watch.page
