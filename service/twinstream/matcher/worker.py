@@ -384,7 +384,8 @@ class Worker:
             return
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._settlement.take()
-        self.comparison.review()  # Before more is read: scopes that both sides have passed may close.
+        # Before more is read: scopes that both sides have passed may close.
+        self._schedule.dirty |= self.comparison.review()
         self._freed.look(self.comparison, self._run.intake.seen)
         self._sampler.show(self.comparison, self._settlement.at_end)
         self._report_closed()

@@ -385,11 +385,12 @@ class _TopicReader:
         return self._link.sentence() or self._refusal()
 
     def _refusal(self) -> str | None:
-        for partition, error in self._refused.items():
-            if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                return f"kafka does not let this user read topic {self._topic}: extend its ACL"
-            return f"partition {partition} of topic {self._topic} cannot be read: {error.str()}"
-        return None
+        if not self._refused:
+            return None
+        partition, error = next(iter(self._refused.items()))
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return f"kafka does not let this user read topic {self._topic}: extend its ACL"
+        return f"partition {partition} of topic {self._topic} cannot be read: {error.str()}"
 
     def close(self) -> None:
         if not self._closed:
