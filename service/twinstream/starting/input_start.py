@@ -86,10 +86,10 @@ class Opening:
             self._desk.take(said)
 
     def hand_over(self, comparison: Comparison, cut: InputCut) -> None:
-        """Give a comparison that begins now its start, and the latest facts of both versions."""
+        """Give a comparison that begins now its start, and the latest fact of each run of both versions."""
         if self._opened is not None:
             cut.open(self._opened.firsts)
-            for side, fact in self._opened.newest:
+            for side, fact in self._opened.lasts:
                 comparison.note_finished(side, fact)
 
 

@@ -26,7 +26,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition, offsets_of, rows_of
+from twinstream.core.clocks.input import (
+    RUNS_LIMIT,
+    DroppedRows,
+    Finished,
+    InputPartition,
+    NewestRun,
+    offsets_of,
+    rows_of,
+)
 from twinstream.core.events import Side
 
 SAID_LIMIT = 1001
@@ -40,11 +48,11 @@ Firsts = dict[str, dict[InputPartition, int]]
 
 
 class Opened(NamedTuple):
-    """A start that was found: where to read from, where each query began, and its newest batch."""
+    """A start that was found: where to read from, where each query began, and the last batch of each run."""
 
     positions: Mapping[Side, InputOffsets]
     firsts: Mapping[Side, Firsts]
-    newest: Sequence[tuple[Side, Finished]]
+    lasts: Sequence[tuple[Side, Finished]]
 
 
 def state_of(opened: Opened) -> dict[str, Any]:
@@ -52,7 +60,7 @@ def state_of(opened: Opened) -> dict[str, Any]:
     return {
         "positions": [list(map(list, opened.positions[side].items())) for side in Side],
         "firsts": firsts_rows(opened.firsts),
-        "newest": [[side.value, _row(fact)] for side, fact in opened.newest],
+        "newest": [[side.value, _row(fact)] for side, fact in opened.lasts],
     }
 
 
@@ -146,7 +154,7 @@ class Sayings:
         places = known[0].keys() | known[1].keys()
         low = {place: max(of[place] for of in known if place in of) for place in places}
         positions = {side: _positions(usable[side].values(), readable[side], low) for side in Side}
-        return Opened(positions, firsts, self._newest())
+        return Opened(positions, firsts, self._lasts())
 
     def _usable(
         self, side: Side, readable: InputOffsets, ends: InputOffsets
@@ -164,10 +172,19 @@ class Sayings:
         queries = self._sides[side]
         return {name: _firsts(said, whole=queries[name].is_whole(readable)) for name, said in usable.items()}
 
-    def _newest(self) -> list[tuple[Side, Finished]]:
-        """The last batch of each query, in an order in which none looks recreated."""
-        newest = [(side, query.newest) for side in Side for query in self._sides[side].values()]
-        return sorted(newest, key=lambda said: said[1].batch)
+    def _lasts(self) -> list[tuple[Side, Finished]]:
+        """The last batch of each run of each query, in an order in which no query looks recreated.
+
+        Who hears them in this order knows the earlier runs, too, and ignores what these still write.
+        """
+        numbered = [
+            (number, side, fact)
+            for side in Side
+            for query in self._sides[side].values()
+            for number, fact in enumerate(query.lasts)
+        ]
+        ordered = sorted(numbered, key=lambda said: (said[0], said[2].batch))
+        return [(side, fact) for _, side, fact in ordered]
 
 
 class _Query:
@@ -175,19 +192,27 @@ class _Query:
 
     def __init__(self, *, follows: bool) -> None:
         self._follows = follows
+        self._newest = NewestRun()
         self._said: list[Finished] = []
+        self._last_of: dict[str, Finished] = {}
 
     def hear(self, fact: Finished) -> None:
+        if not self._newest.take(fact):
+            return
         if self._said and _went_back(self._said[-1], fact):
             self._said.clear()
+            self._last_of.clear()
         self._said.append(fact)
+        self._last_of[fact.run] = fact
         if len(self._said) == SAID_LIMIT:
             del self._said[1::2]
+        if len(self._last_of) > RUNS_LIMIT:
+            del self._last_of[next(iter(self._last_of))]
 
     @property
-    def newest(self) -> Finished:
-        """The last noted batch, whether its output is there or not."""
-        return self._said[-1]
+    def lasts(self) -> Iterable[Finished]:
+        """The last noted batch of each run, whether its output is there or not."""
+        return self._last_of.values()
 
     def is_replaced_by(self, fact: Finished) -> bool:
         """Whether a new query reads the same input, and this one had reached later batches."""

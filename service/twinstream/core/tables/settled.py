@@ -63,6 +63,10 @@ class Settled:
         for key in self._values.keys() - but:
             self.put(key, ABSENT)
 
+    def has_equal(self, but: Set[bytes]) -> bool:
+        """Whether both tables hold a key with the same value, except these. Complexity: O(n) in all keys."""
+        return any(left == right for left, right in map(self._values.__getitem__, self._values.keys() - but))
+
     def put_side(self, key: bytes, side: Side, value: Value) -> Value:
         """Note the value of a key on one side; returns the one before. Complexity: O(1)."""
         known = self.get(key) or (UNKNOWN, UNKNOWN)

@@ -13,7 +13,7 @@ that has consumed something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from twinstream.core.clocks.input import Effect, offsets_of, rows_of
@@ -21,8 +21,13 @@ from twinstream.core.events import MARK, OFFSET, PARTITION, Event, Side
 from twinstream.core.tables.by_input import Consumed, ValueOf
 from twinstream.core.tables.declared import Step
 from twinstream.core.tables.judging import judge, value_now
-from twinstream.core.tables.rows import PendingRows
+from twinstream.core.tables.rows import PendingRows, Row
 from twinstream.core.tables.settled import ABSENT, Settled, Values
+
+GONE = (
+    "a table was written anew for the same input, without a key that both tables held: "
+    "the row of the other side is not kept, so the difference cannot be shown"
+)
 
 
 class Snapshots:
@@ -98,7 +103,15 @@ class Snapshots:
             now = value_now(found, values, self._before(known))
             self._settled.put(self._digest(key), now)
             judge(found, known, now, step)
+        if not all(self._fresh):
+            self._miss(Side.LEFT if self._fresh[Side.LEFT] else Side.RIGHT, tables, step)
         self._fresh = [False, False]
+
+    def _miss(self, side: Side, tables: Sequence[Mapping[Hashable, Row]], step: Step) -> None:
+        """Note that a table, written anew alone, lacks a key; no row waits that could be told as missing."""
+        there = {self._digest(key) for table in tables for key in table}
+        if self._settled.has_equal(there):
+            step.holes.append((side, next(iter(tables[side].values())).event, GONE))
 
     def _before(self, known: Values | None) -> Values:
         """What the tables hold of a key without a row: nothing, where the table was written anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from twinstream.core.arrivals.run import Run
-from twinstream.core.clocks.input import Finished
+from twinstream.core.clocks.input import Finished, InputProgress
 from twinstream.core.events import Form, Side
 from twinstream.core.start.input_cut import InputCut
 from twinstream.core.start.input_start import SAID_LIMIT, Opened, Sayings, first_of
@@ -75,8 +75,29 @@ def test_of_very_many_batches_the_first_and_the_last_are_kept() -> None:
     many = [fact(n, {0: n}) for n in range(3 * SAID_LIMIT)]
     found = opened(heard(many, [fact(0, {0: 1500})]))
     assert first_of(found.firsts[LEFT], ("in", 0)) == 0
-    assert found.newest[-1] == (LEFT, many[-1])
+    assert found.lasts[-1] == (LEFT, many[-1])
     assert 1490 < found.positions[LEFT][0] <= 1500
+
+
+def test_a_run_that_ended_before_the_start_silences_no_later_one() -> None:
+    left = [fact(1, {0: 10}), fact(2, {0: 20})._replace(run="later")]
+    zombie = fact(9, {0: 15}, written=1)
+    found = opened(heard([*left, zombie], [fact(0, {0: 10})]))
+    assert [one for side, one in found.lasts if side is LEFT] == left
+    progress = InputProgress()
+    for side, one in found.lasts:
+        progress.note(side, one)
+    progress.note(LEFT, zombie)
+    progress.note(LEFT, fact(3, {0: 30})._replace(run="later"))
+    progress.read(LEFT, {0: 3})
+    assert progress.consumed(LEFT) == {("in", 0): 30}
+
+
+def test_of_runs_of_several_queries_none_looks_recreated() -> None:
+    a = [fact(7, {0: 70}, query="a"), fact(9, {0: 90}, query="a")._replace(run="later")]
+    b = [fact(8, {0: 80}, query="b")]
+    progress = InputProgress()
+    assert not any(progress.note(*said) for said in opened(heard([*a, *b], [fact(0, {0: 90})])).lasts)
 
 
 def test_an_output_that_ends_earlier_than_before_is_another_topic() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.streams import LEFT
 from tests.support.tables import Pair
+from twinstream.core.tables.snapshots import GONE
 
 
 @pytest.fixture(params=[False, True], ids=["", "restarted behind every step"])
@@ -28,3 +29,10 @@ def test_a_batch_that_is_written_again_is_no_news(pair: Pair) -> None:
 
 def test_a_batch_without_input_that_wrote_no_row_leaves_the_table_as_it_was(pair: Pair) -> None:
     assert pair.go_on("L0:a=1 L0!10 R0:a=1 R0!10 L1!10 R1:a=1 R1!10") == (1, [], [[], []])
+
+
+def test_a_key_that_only_one_version_drops_for_the_same_input_is_unknown(pair: Pair) -> None:
+    pair.go_on("L0:a=1,b=1 L0!10 R0:a=1,b=1 R0!10")
+    assert pair.go_on("R1:a=1 R1!10") == (2, [], [[], []])
+    assert [hole.reason for hole in pair.driver.comparison.holes] == [GONE]
+    assert pair.go_on("L2:a=1,b=1 L2!20 R2:a=1 R2!20") == (3, ["missing"], [[], []])
