@@ -507,8 +507,9 @@ def waits(status: ComparisonStatus) -> bool:
 
 
 def _never_rests(status: ComparisonStatus, given: Input) -> bool:
-    """Whether a shard awaits a moment that does not come, since the outputs differ: it says so."""
-    return bool(given.faults) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
+    """Whether a shard awaits a moment that does not come, since events have no partner: it says so."""
+    lone = given.faults or given.poisoned
+    return bool(lone) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
 
 
 def _names_its_place(hole: Hole, status: ComparisonStatus) -> bool:
