@@ -76,8 +76,13 @@ class Input:
 
     @property
     def uneven(self) -> bool:
-        """Whether a retry has written something else than the attempt before it."""
-        return any(b'"v":%d' % OTHER in row.record for row in self.truth.rows[1] if row.letter is not None)
+        """Whether a retry has written something else than the attempt before it, if only before the start."""
+        return any(map(_is_other, self.rows[1]))
+
+    @property
+    def compares_uneven(self) -> bool:
+        """Whether what it has written so is compared."""
+        return any(map(_is_other, self.truth.rows[1]))
 
     @property
     def limited(self) -> bool:
@@ -92,6 +97,10 @@ class Input:
     def unlimited(self) -> Spec:
         """The comparison file without that limit: whether it is reached depends on how both are read."""
         return self.spec.model_copy(update={"limits": Limits(lead=self.spec.limits.lead)})
+
+
+def _is_other(row: Row) -> bool:
+    return row.letter is not None and b'"v":%d' % OTHER in row.record
 
 
 class Outputs(NamedTuple):

@@ -340,7 +340,7 @@ class Oracle:
         """What must be a hole."""
         if given.poisoned:
             return "a record that matchers fall over is no hole"
-        if given.uneven and not self._broker.is_gone:
+        if given.compares_uneven and not self._broker.is_gone:
             return "a retry that has written something else is no hole"
         if self.topic_was_known == self.losses:
             return "a topic that was created anew while it was known is no hole"
