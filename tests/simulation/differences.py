@@ -35,7 +35,10 @@ _NAMES = {
 
 
 class Declared(NamedTuple):
-    """What a file declares, and what differences are called by it. `step_ms` lie between two events."""
+    """What a file declares, and what differences are called by it.
+
+    `step_ms` lie between two events, by the clock that tells when an event is overdue.
+    """
 
     rules: tuple[Rule, ...] = ()
     tolerant: bool = False
