@@ -220,6 +220,11 @@ class Comparison:
             self.hole(Hole(reason, side))
         self.checks.hear(side, fact, self.certainty.moment)
 
+    def note_earlier(self, side: Side, fact: Finished) -> None:
+        """Note a batch from before the start: it tells how far its version is, and is not judged."""
+        self.clocks.note_finished(side, fact)
+        self.checks.hear_earlier(side, fact)
+
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note the next position of a side and its end, by partition; `now` never goes back."""
         finished = self.clocks.look(side, positions, ends, now)

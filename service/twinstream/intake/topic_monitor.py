@@ -37,9 +37,11 @@ class TopicMonitor:
         self._asked: _Asked | None = None
         self._topics: Mapping[Side, Topic | None] = {}
 
-    def begin(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
-        """Look at the topics before any new record of them is read; returns their changes."""
-        changes = self._note(topics, positions)
+    def begin(
+        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None
+    ) -> list[Hole]:
+        """Look at the topics before any new record of them is read; returns their changes. See `take`."""
+        changes = self._note(topics, positions, said)
         self._comparison.proven.vouch(self._comparison.certainty.moment)
         return changes
 
@@ -49,20 +51,25 @@ class TopicMonitor:
         if self._asked is None and moment > self._comparison.proven.vouched_at:
             self._asked = _Asked(self._source.look(), moment)
 
-    def take(self, positions: Positions) -> list[Hole]:
-        """Apply the last look; returns the changes. `positions` are the next offsets to read."""
+    def take(self, positions: Positions, said: int | None) -> list[Hole]:
+        """Apply the last look; returns the changes.
+
+        `positions` are the next offsets to read, and `said` is that of the control topic.
+        """
         seen, changes = self._source.seen(), []
         if seen.topics is not self._topics:
             self._topics = seen.topics
-            changes = self._note(seen.topics, positions)
+            changes = self._note(seen.topics, positions, said)
         if self._asked is not None and seen.number >= self._asked.number:
             if not self._book.missing:
                 self._comparison.proven.vouch(self._asked.moment)
             self._asked = None
         return changes
 
-    def _note(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
-        changes = self._book.changes(topics, positions)
+    def _note(
+        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None
+    ) -> list[Hole]:
+        changes = self._book.changes(topics, positions, said)
         if changes:
             self._comparison.disown()
         for change in changes:

@@ -6,10 +6,11 @@ down. Each change is a hole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Positions, Topic
@@ -19,11 +20,15 @@ COMPACT = "compact"
 
 
 class KnownTopic(NamedTuple):
-    """The remembered metadata of a topic."""
+    """The remembered metadata of a topic.
+
+    Control records before the offset `said` may be about an earlier topic of its name.
+    """
 
     id: str
     partitions: frozenset[int]
     compacted: bool
+    said: int = 0
 
 
 class TopicBook:
@@ -48,14 +53,18 @@ class TopicBook:
                 )
         return None
 
-    def begin(self, topics: Mapping[Side, Topic]) -> None:
-        """Remember the topics as they are now."""
-        self._known = {side: _known(topic) for side, topic in topics.items()}
+    def begin(self, topics: Mapping[Side, Topic], before: Sequence[Any] = ()) -> None:
+        """Remember the topics as they are now; `before` is the state before a reset."""
+        self.restore(before)
+        same = {side: known for side, known in self._known.items() if known.id == topics[side].id}
+        self._known = {side: _known(topic, same.get(side)) for side, topic in topics.items()}
 
-    def changes(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
+    def changes(
+        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None = None
+    ) -> list[Hole]:
         """The changes since the topics were remembered; remembers them as they are now.
 
-        `positions` are the next offsets to read.
+        `positions` are the next offsets to read, and `said` is that of the control topic.
         """
         self.missing = [
             f"the {NAMES[side]}'s topic {self._names[side]} is not there any more"
@@ -66,8 +75,13 @@ class TopicBook:
         for side, topic in topics.items():
             if topic is not None:
                 found += self._changes(side, topic, positions[side])
-                self._known[side] = _known(topic, self._known.get(side))
+                self._known[side] = _known(topic, self._known.get(side), said)
         return found
+
+    def is_of_another(self, side: Side, fact: Finished) -> bool:
+        """Whether a control record may be about an earlier topic of the name, which was created anew."""
+        known = self._known.get(side)
+        return known is not None and fact.at is not None and fact.at < known.said
 
     def _changes(self, side: Side, topic: Topic, positions: Mapping[int, int]) -> Iterator[Hole]:
         known = self._known.get(side, _known(topic))
@@ -89,15 +103,15 @@ class TopicBook:
     def state(self) -> list[Any]:
         """The remembered topics, as JSON values."""
         return [
-            [int(side), known.id, sorted(known.partitions), known.compacted]
+            [int(side), known.id, sorted(known.partitions), known.compacted, known.said]
             for side, known in self._known.items()
         ]
 
-    def restore(self, state: list[Any]) -> None:
+    def restore(self, state: Sequence[Any]) -> None:
         """Take over the `state`."""
         self._known = {
-            Side(side): KnownTopic(name, frozenset(partitions), compacted)
-            for side, name, partitions, compacted in state
+            Side(side): KnownTopic(name, frozenset(partitions), *more)
+            for side, name, partitions, *more in state
         }
 
 
@@ -115,8 +129,10 @@ def _created_anew(topic: Topic, partition: int, wanted: int) -> str:
     return f"{reason}, and the new topic begins there at {first:,} and ends at {end:,}"
 
 
-def _known(topic: Topic, before: KnownTopic | None = None) -> KnownTopic:
+def _known(topic: Topic, before: KnownTopic | None = None, said: int | None = None) -> KnownTopic:
     """The metadata to remember; a cleanup policy that Kafka does not report is unchanged."""
     told = topic.cleanup_policy
     compacted = bool(before and before.compacted) if told is None else COMPACT in told
-    return KnownTopic(topic.id, frozenset(topic.first), compacted)
+    if before is not None and before.id == topic.id:
+        said = before.said
+    return KnownTopic(topic.id, frozenset(topic.first), compacted, said or 0)

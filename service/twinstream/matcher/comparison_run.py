@@ -68,6 +68,7 @@ class ComparisonRun:
 
     It begins where the comparison file says, or the last of its `resets`. `refusal` says why it has no start,
     `shard` what it reads. `opening` finds a start at the input; it may outlive a run that has not begun.
+    `resets_before` is how many resets other shards had made when this one began without any state.
     `mask` has its secret before the run begins.
     """
 
@@ -105,6 +106,7 @@ class ComparisonRun:
         self._rereading: Rereading | None = None
         self._awaited_until: float | None = None
         self._placed_behind: list[Hole] = []
+        self.resets_before = 0
 
     # -- the start -----------------------------------------------------------------------------------------
 
@@ -139,7 +141,7 @@ class ComparisonRun:
         self.intake.begin(self._starts)
         for side, topic in topics.items():
             self.comparison.checks.expect(side, len(topic.first))
-        self.topics.begin(topics)
+        self.topics.begin(topics, anew.get("topics", ()))
 
     def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
         """The reason why these topics cannot be compared at all."""
@@ -248,11 +250,11 @@ class ComparisonRun:
 
     def watch(self, topics: Mapping[Side, Topic]) -> None:
         """Look at the topics before any new record of them is read."""
-        self._log(self.topic_monitor.begin(topics, self.intake.positions))
+        self._log(self.topic_monitor.begin(topics, self.intake.positions, self.control.position))
 
     def look_at_topics(self) -> bool:
         """Note the changes of the topics themselves as of the last look; returns whether there are any."""
-        changes = self.topic_monitor.take(self.intake.positions)
+        changes = self.topic_monitor.take(self.intake.positions, self.control.position)
         self._log(changes)
         for change in changes:
             self._read_added(change)
@@ -286,10 +288,20 @@ class ComparisonRun:
         return [*filter(None, found), *self.topics.missing]
 
     def _note_said(self, side: Side, fact: Finished) -> None:
-        self.comparison.note_finished(side, fact)
+        if self.topics.is_of_another(side, fact):
+            return
+        if self._is_earlier(side, fact):
+            self.comparison.note_earlier(side, fact)
+        else:
+            self.comparison.note_finished(side, fact)
         reason = None if self.input_cut is None else self.input_cut.hear(side, fact)
         if reason is not None:
             self.comparison.hole(Hole(reason, side))
+
+    def _is_earlier(self, side: Side, fact: Finished) -> bool:
+        """Whether all output up to the end of a batch lies before the start."""
+        starts, written = self._starts[side], self.own(fact.written or {})
+        return any(starts.values()) and all(end <= starts.get(of, 0) for of, end in written.items())
 
     def read_again(self) -> bool:
         """Report the progress of rereading after a lost state; at its end note what was not found again.
@@ -369,6 +381,7 @@ class ComparisonRun:
             "compared_from": [pairs_of(intake.compared_from[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
+            "resets_before": self.resets_before,
             "start": None if intake.cut is None else intake.cut.state(),
             **self._resets.state(),
             "max_unmatched": intake.max_unmatched,
@@ -392,6 +405,7 @@ class ComparisonRun:
             self._rereading = Rereading.of(state["rereading"])
             self.situation.rereading = self._rereading.sentence(intake.positions)
         self.control.position = state["control"]
+        self.resets_before = state.get("resets_before", 0)
         intake.seen.restore(state["seen"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self.situation.started_at = datetime.fromisoformat(state["started_at"])

@@ -65,6 +65,14 @@ class ShardResets:
         self._asked, self._next_look = 0, 0.0
         self._later: Mapping[str, Any] | None = None
 
+    def made(self) -> int:
+        """How many resets another shard has made; 0 where nothing of it is saved. Raises StoreError."""
+        if self._shards is None:
+            return 0
+        data = self._shards.head_of(0 if self._shard.number else 1)
+        head = checkpoint.decode(data) if data else {}
+        return Resets.of(head).made if head.get("spec_digest") == self._digest else 0
+
     def look(self, resets: Resets) -> None:
         """See whether another shard has begun later, if it is time."""
         if self._shards is None or self._clock.monotonic() < self._next_look:
@@ -112,27 +120,30 @@ class ShardResets:
     def _beginning(self, run: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:
         """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
         resets = Resets.of(head)
-        is_lost = run.situation.started_at > resets.records[-1].at if resets.records else True
+        is_lost = resets.made <= run.resets_before
         if resets.rested and not is_lost:
             return self._here(run, head, resets)
         start = resets.applied_to(self._spec).start
         holes = [Hole(PLACE_LOST.format(shard=self._shard))] if resets.rested else []
         placed = self._placed(run, start, holes) if start.at in ("earliest", "offsets") else {}
-        return {**resets.beginning(self._digest, head["started_at"]), **placed}
+        return {**resets.beginning(self._digest, head["started_at"], run.topics.state()), **placed}
 
     def _here(self, run: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
         """The head with which this shard begins where it rests; None where it does not."""
         ground = run.ground()
         if ground is not None and (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
             hole = Hole(CANNOT_REST.format(shard=self._shard, reason=unfit))
-            return {**resets.beginning(self._digest, head["started_at"]), **_behind([hole], ground.positions)}
+            return {
+                **resets.beginning(self._digest, head["started_at"], run.topics.state()),
+                **_behind([hole], ground.positions),
+            }
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
         run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
         if ground is None or waiting is not None:
             return None
         start = resets.applied_to(self._spec).start
         here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
-        return resets.moved_to(here).beginning(self._digest, head["started_at"])
+        return resets.moved_to(here).beginning(self._digest, head["started_at"], run.topics.state())
 
     def _placed(self, run: ComparisonRun, start: Start, holes: list[Hole]) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""

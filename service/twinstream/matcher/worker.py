@@ -434,6 +434,8 @@ class Worker:
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)
+        if head is None and past is None:
+            run.resets_before = self._shard_resets.made()
         if head is None or head.get("anew"):
             run.recall(topics, past, None if head is None else stored.sequence)
             run.watch(topics)

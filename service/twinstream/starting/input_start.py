@@ -90,7 +90,7 @@ class Opening:
         if self._opened is not None:
             cut.open(self._opened.firsts)
             for side, fact in self._opened.lasts:
-                comparison.note_finished(side, fact)
+                comparison.note_earlier(side, fact)
 
 
 class FoundOpening(Opening):

@@ -87,9 +87,13 @@ class Resets(NamedTuple):
             "rested": self.rested,
         }
 
-    def beginning(self, digest: str, started_at: str) -> dict[str, Any]:
-        """The head of the checkpoint that the last reset makes, before anything is read."""
-        return {"spec_digest": digest, "started_at": started_at, "anew": True, **self.state()}
+    def beginning(self, digest: str, started_at: str, topics: Sequence[Any]) -> dict[str, Any]:
+        """The head of the checkpoint that the last reset makes, before anything is read.
+
+        `topics` are the topics as they are remembered (`TopicBook.state`).
+        """
+        head = {"spec_digest": digest, "started_at": started_at, "anew": True, "topics": topics}
+        return {**head, **self.state()}
 
     @property
     def noted(self) -> dict[str, Any] | None:

@@ -36,9 +36,11 @@ def test_a_shard_that_has_lost_a_reset_begins_anew_with_the_others(start: Any, n
     assert [worker._resets.made for worker in players.working.values()] == [1, 1]
 
 
+@pytest.mark.parametrize("jump", [0.0, -3600.0])
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number: int) -> None:
+def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number: int, jump: float) -> None:
     players = losing("now", number)
+    players.team.clock.set(jump)
     write_all(players.team, 24)
     view = players.turns(24)
     assert (view.status.verdict, view.status.reset_count, view.gate.answer) == (
@@ -51,6 +53,16 @@ def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number
     write_all(players.team, 24)
     view = players.turns(24)
     assert (view.status.reset_count, view.status.matched, view.gate.answer) == (2, 24, "pass")
+
+
+def test_a_time_of_day_that_is_put_right_between_resets_loses_no_beginning() -> None:
+    players = playing()
+    for number in (1, 2):
+        assert isinstance(players.reset("now", f"r-{number}"), Reset)
+        write_all(players.team, 24)
+        view = players.turns(24)
+        assert (view.status.hole_count, view.status.reset_count, view.gate.answer) == (0, number, "pass")
+        players.team.clock.set(-3600.0)
 
 
 def test_a_shard_that_never_rests_begins_with_the_others_behind_a_hole() -> None:

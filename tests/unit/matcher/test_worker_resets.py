@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loadtest.memory import MemorySource, MemoryStorage, MemoryStore
+from tests.support.saying import VERSIONS
 from tests.support.workers import SPEC, Bench, answers, ask
 from twinstream.core.events import Side
 from twinstream.errors import StoreError
@@ -382,3 +383,72 @@ def test_a_reset_that_is_asked_for_again_is_done_once_and_its_record_is_the_answ
     assert answers(bench.storage) == [made, made]
     status = bench.run(worker)
     assert (status.matched, status.reset_count) == (7, 1)
+
+
+# -- what versions said before ---------------------------------------------------------------------------
+
+HEARS = (
+    f"{VERSIONS}control: test.control\norder: unordered\nshow: [k, n]\nevidence: {{matched: 1, seconds: 0}}\n"
+)
+BY_INPUT = f"{HEARS}overdue: {{clock: input}}\n"
+TABLE = f"{BY_INPUT}emits: {{upsert: {{key: [k], settled_by: input}}}}\n"
+
+
+def both_finish(bench: Bench, number: int, **right: object) -> None:
+    """Both versions write the same event, and have finished its batch."""
+    bench.write_both(("a", number))
+    bench.finish(Side.LEFT, number, number + 1, watermark=10 * number)
+    bench.finish(Side.RIGHT, number, number + 1, **{"watermark": 10 * number, **right})
+
+
+@pytest.mark.parametrize("start", ["now", {"at": "offsets", "reference": {0: 5}, "candidate": {0: 5}}])
+def test_a_query_that_was_created_anew_before_the_start_is_no_hole(start: Any) -> None:
+    bench = Bench(spec=BY_INPUT)
+    worker = bench.started()
+    for number in range(5):
+        both_finish(bench, number)
+    bench.finish(Side.RIGHT, 0, 5, query_id="anew")
+    assert bench.settled(worker).hole_count == 1
+    bench.clock.advance(61)
+    bench.settled(worker)
+    assert bench.reset(worker, request(start=start))
+    worker = bench.restarted()
+    both_finish(bench, 5, query_id="anew")
+    assert (bench.settled(worker).verdict, bench.status().hole_count) == ("EQUIVALENT", 0)
+
+
+def test_a_watermark_that_went_back_before_the_start_violates_nothing() -> None:
+    bench = Bench(spec=f"{HEARS}checks: [{{id: never-back, watermark: never_back}}]\n")
+    worker = bench.started()
+    both_finish(bench, 3)
+    both_finish(bench, 4, watermark=5)
+    assert bench.settled(worker).checks[0].candidate.violations == 1
+    bench.reset(worker, request(start="now"))
+    worker = bench.restarted()
+    both_finish(bench, 5, watermark=6)
+    assert bench.settled(worker).checks[0].candidate.violations == 0
+    both_finish(bench, 6, watermark=5)
+    assert bench.settled(worker).checks[0].candidate.violations == 1
+
+
+def test_what_was_said_of_a_topic_is_not_taken_as_said_of_the_one_that_was_created_anew() -> None:
+    bench = Bench(spec=TABLE)
+    worker = bench.started()
+    for number in range(3):
+        both_finish(bench, number)
+    bench.settled(worker)
+    for side in Side:
+        bench.source.create_anew(side)
+    bench.clock.advance(2)
+    assert "created anew" in bench.settled(worker).holes[0].reason
+    bench.reset(worker, request(start=None))
+    worker = bench.restarted()
+    for number in (3, 4, 5):  # The candidate writes of two input records what the reference does of each.
+        bench.write(Side.LEFT, ("a", number))
+        bench.finish(Side.LEFT, number, number + 1)
+    bench.write(Side.RIGHT, ("a", 4))
+    bench.finish(Side.RIGHT, 3, 5)
+    bench.settled(worker)
+    bench.write(Side.RIGHT, ("a", 5))
+    bench.finish(Side.RIGHT, 4, 6)
+    assert bench.settled(worker).verdict == "EQUIVALENT"

@@ -132,6 +132,12 @@ class Checks:
             watched.tally.rows += watched.judge.of_records and fact.written is not None
             self._note(side, watched, watched.judge.hear(fact), moment)
 
+    def hear_earlier(self, side: Side, fact: Finished) -> None:
+        """Note a control record from before the start, by which later ones are judged."""
+        for watched in self._sides[side]:
+            for _ in watched.judge.hear(fact):
+                pass
+
     def look(self, side: Side, positions: Mapping[int, int], moment: int) -> None:
         """Judge the rows that waited for control records; all rows below these offsets were taken."""
         for watched in self._sides[side]:
