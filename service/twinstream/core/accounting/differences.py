@@ -8,7 +8,7 @@ difference is *in dispute* as long as its kind may change to one that a known di
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twinstream.core.accounting.certainty import Certainty
@@ -126,28 +126,38 @@ class Differences:
         there is one, comes within `reach`. A difference that is not a known one, but may become one under
         the kind that its other half gives it, is not booked before that half can have come.
         """
+        self._leave(finding)
+        found = Half(Divergence(finding, tainted, finding), moment, reach)
+        if finding.partner is None:
+            if self._came_late(finding):
+                return
+            if (other := self._take_half(found)) is not None:
+                found = self._whole(other, found)
+        if reach is None or not self._settle_known(found):
+            self._book(found, needs)
+
+    def settle_apart(self, finding: Finding, moment: int, *, tainted: bool) -> None:
+        """Settle a difference of rows that never went to matching, so no event is its other half."""
+        self._leave(finding)
+        self._book(Half(Divergence(finding, tainted, finding), moment))
+
+    def _leave(self, finding: Finding) -> None:
+        """Take the events of a finding from the unmatched ones."""
         for side, event in finding.events:
             if event is not None:
                 self.ledger.give_up(side, event)
                 self.ledger.held[side].left((event,))
-        other = None if finding.left and finding.right else self._take_half(finding)
-        if other is not None:
-            tainted = tainted or other.divergence.tainted
-            finding, moment = self._joined(other, finding), min(moment, other.moment)
-        found = Half(Divergence(finding, tainted, finding), moment, reach)
-        if reach is None or not self._settle_known(found):
-            self._book(found, needs)
 
     def _settle_known(self, half: Half) -> bool:
         """Settle a difference that is a known one, or may still become one; returns whether it is either."""
         finding = half.finding
-        one_sided = not (finding.left and finding.right)
+        one_sided = finding.partner is None
         if self.known.explain(finding, self.ledger.matched) is not None:
             self._count_explained(finding, 1)
-            if one_sided and self._hangs_on_its_name(finding):
+            if one_sided and (self._hangs_on_its_name(half) or not self._depends(finding.event)):
                 self.explained.note(finding.side, self.keys_of(finding), half)
         elif (
-            (one_sided and self._may_be_known(finding))
+            (one_sided and self._may_be_known(half))
             or self.known.over_share(finding, self.ledger.matched)
             or self._awaits_room(finding)
         ):
@@ -156,18 +166,25 @@ class Differences:
             return False
         return True
 
-    def _take_half(self, finding: Finding) -> Half | None:
+    def _take_half(self, half: Half) -> Half | None:
         """Take the other half of a leftover, if it is not booked; it is no longer disputed or explained."""
-        side, keys = finding.side.other, self.keys_of(finding)
+        other = self._claim(self.disputed, half)
+        if other is None and (other := self._claim(self.explained, half)) is not None:
+            self.known.take_back(other.finding)
+            self._count_explained(other.finding, -1)
+        return other
 
-        def fits(half: Half) -> bool:
-            return half.fits(finding)
+    def _claim(self, store: Unpaired, half: Half) -> Half | None:
+        """Take the other half from a store: an equal event, or one of its identity if a clock proved both."""
+        side, keys = half.finding.side.other, self.keys_of(half.finding)
+        found = store.claim_equal(side, keys, lambda one: one.fits(half.finding))
+        return found or (store.claim_named(side, keys, half.is_named_with) if half.by_clock else None)
 
-        half = self.disputed.claim_equal(side, keys, fits)
-        if half is None and (half := self.explained.claim_equal(side, keys, fits)) is not None:
-            self.known.take_back(half.finding)
-            self._count_explained(half.finding, -1)
-        return half
+    def _whole(self, one: Half, other: Half) -> Half:
+        """The one difference that two halves make, of which none is booked."""
+        finding = self._joined(one, other.finding)
+        tainted = one.divergence.tainted or other.divergence.tainted
+        return Half(Divergence(finding, tainted, finding), min(one.moment, other.moment), other.reach)
 
     def _count_explained(self, finding: Finding, count: int) -> None:
         for side, event in finding.events:
@@ -179,7 +196,9 @@ class Differences:
         A difference also waits while one of these leftovers may make room for it under a ceiling.
         """
         for side in Side:
-            self.explained.take(side, done)
+            for half in self.explained.take(side, done):
+                if not self._depends(half.finding.event):
+                    self.independent.note(side, self.keys_of(half.finding), half)
         for side in Side:
             ready = self.disputed.take(side, lambda half: done(half) and not self._awaits_room(half.finding))
             for half in ready:
@@ -192,14 +211,24 @@ class Differences:
         """
         return self.known.open(self.ledger.matched) or len(self.explained) > 0
 
-    def _hangs_on_its_name(self, finding: Finding) -> bool:
+    def _hangs_on_its_name(self, half: Half) -> bool:
         """Whether an explained leftover may be explained differently once its other half comes."""
+        finding = half.finding
         other: tuple[Kind, ...] = ("extra", "duplicate") if finding.kind == "missing" else ("missing",)
-        return any(self.known.speaks_of(finding._replace(kind=kind)) for kind in ("reordered", *other))
+        kinds = (*self._names_of(half), *other)
+        return any(self.known.speaks_of(finding._replace(kind=kind)) for kind in kinds)
 
-    def _may_be_known(self, finding: Finding) -> bool:
-        """Whether a known difference may cover a leftover that turns out to be reordered."""
-        return self.known.may_cover(finding._replace(kind="reordered"), self.ledger.matched)
+    def _may_be_known(self, half: Half) -> bool:
+        """Whether a known difference may cover a leftover under the name that its other half gives it."""
+        named = (half.finding._replace(kind=kind) for kind in self._names_of(half))
+        return any(self.known.may_cover(finding, self.ledger.matched) for finding in named)
+
+    def _names_of(self, half: Half) -> Iterator[Kind]:
+        """What a leftover may turn out to be: moved if it has an order, changed if a clock proved it."""
+        if self._depends(half.finding.event):
+            yield "reordered"
+        if half.by_clock and self._rules.identity is not None:
+            yield "changed"
 
     def _awaits_room(self, finding: Finding) -> bool:
         """Whether a ceiling keeps rules from covering a difference, and may yet have room for it.
@@ -263,10 +292,9 @@ class Differences:
         return isinstance(order, Epochs) or ordered_class(order, event[FORM][ROUTE]) is not None
 
     def _complete(self, half: Half) -> bool:
-        """Complete an earlier leftover with one of the other side, if it is its other half or came late."""
-        earlier = self._claim_unpaired(half)
-        if earlier is None:
-            return self._came_late(half.finding)
+        """Complete an earlier leftover with one of the other side, if it is its other half."""
+        if (earlier := self._claim_unpaired(half)) is None:
+            return False
         joined = self._joined(earlier, half.finding)
         self.closed_by_kind[earlier.finding.kind] -= 1
         self.closed_by_kind[joined.kind] += 1
@@ -276,19 +304,15 @@ class Differences:
     def _claim_unpaired(self, half: Half) -> Half | None:
         """The other half of a leftover: an equal event of the other side, else one of its identity.
 
-        A leftover that a clock proved is paired by identity with the events unmatched then, never with later
-        ones.
+        By identity both must have been proven by a clock, or both by scopes.
         """
         finding = half.finding
         side, keys = finding.side.other, self.keys_of(finding)
-
-        def fits(earlier: Half) -> bool:
-            return earlier.fits(finding)
-
-        found = self.unpaired.claim_equal(side, keys, fits)
+        found = self.unpaired.claim_equal(side, keys, lambda one: one.fits(finding))
         if found is not None or half.reach is None:
             return found
-        return self.unpaired.claim_named(side, keys, lambda one: one.reach is not None and fits(one))
+        lone = self.unpaired if self._depends(finding.event) else self.independent
+        return lone.claim_named(side, keys, half.is_named_with)
 
     def _joined(self, half: Half, other: Finding) -> Finding:
         """The one difference that two halves make."""
@@ -309,14 +333,25 @@ class Differences:
         return Lookups(self._rules.letter(event), None if identity is None else identity(event[FORM][RECORD]))
 
     def _came_late(self, finding: Finding) -> bool:
-        """Whether a leftover is the late partner of an event that depends on nothing; notes its delay if so.
+        """Whether a leftover is the late partner of an event that depends on nothing; settles it if so.
 
-        The difference stays: the partner was not there when it had to be.
+        The difference stays, or stays a known one: the partner was not there when it had to be.
         """
-        event = finding.event
-        half = self.independent.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
-        if half is None:
+        event, side, keys = finding.event, finding.side, self.keys_of(finding)
+        if self._depends(event):
             return False
+        if (half := self.independent.claim_equal(side.other, keys, lambda _: True)) is None:
+            for store in (self.explained, self.disputed):
+                if (half := store.claim_equal(side.other, keys, lambda _: True)) is not None:
+                    break
+            else:
+                return False
+            if store is self.disputed:
+                store.note(side.other, keys, half)
+        if half.divergence.number < 0:
+            self._count_explained(finding, 1)
+            return True
+        self.ledger.accounts[side].divergent += 1
         late_ms = max(0, event[TIMESTAMP_MS] - half.finding.event[TIMESTAMP_MS])
         self._closed.append(half.divergence._replace(late=late_ms / 1000))
         return True

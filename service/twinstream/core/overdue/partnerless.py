@@ -1,7 +1,8 @@
 """Settles events that have no partner as differences.
 
 An event is known to have none when both sides have ended, or when a clock proves it (see `judging`). Two such
-events of one identity, one of each side, are one event that has changed (see `findings`).
+events of one identity, one of each side, are one event that has changed (see `findings`). A clock may prove
+one of them earlier, so the other is waited for where its name decides whether a known difference covers it.
 
 Where everything differs, a clock may prove hundreds of thousands at once, some 15 µs each. So `pause` is
 called now and then, for whatever must not wait that long.
@@ -15,9 +16,9 @@ from itertools import count
 from typing import TypeVar
 
 from twinstream.core.accounting.differences import Differences
-from twinstream.core.accounting.halves import Divergence
+from twinstream.core.accounting.halves import Divergence, Reach
 from twinstream.core.diagnosis.findings import Finding, explain_partnerless
-from twinstream.core.events import FORM, PARTITION, RECORD, ROUTE, Event, Side, place_in_side
+from twinstream.core.events import FORM, PARTITION, RECORD, ROUTE, TIMESTAMP_MS, Event, Side, place_in_side
 from twinstream.core.matching.index import Hooks, Index
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.proofs import place_of
@@ -25,6 +26,8 @@ from twinstream.core.rules import Rules
 
 Pieces = tuple[list[Event], list[Event]]
 """Events by side."""
+Book = Callable[[Finding], None]
+"""Books a finding."""
 PAUSE_CALLS = 20_000
 """The calls of one function between two pauses: well below a second."""
 T = TypeVar("T")
@@ -51,20 +54,22 @@ class Partnerless:
         self._asked: set[tuple[Side, int | None]] = set()
 
     def settle(self, proven: Pieces) -> list[Finding]:
-        """Settle unmatched events by side that are now proven to have no partner.
+        """Settle unmatched events by side that a clock has proven to have no partner.
 
-        Each takes an unmatched event of its identity on the other side with it, if there is one.
+        Each takes an unmatched event of its identity with it. But which ones are unmatched depends on pace,
+        so where a known difference may hang on it, such an event has to be proven, too.
         """
-        return self._settle(self._gone(proven), self._certainty.moment, lambda _: not self._certainty.tainted)
+        gone = proven if self._rules.known else self._gone(proven)
+        return self._settle(gone, self._found_by_clock)
 
     def settle_apart(self, proven: Pieces) -> None:
         """Settle events by side that never went to matching, and are proven to have no partner."""
-        self._explain(proven, self._certainty.moment, lambda _: not self._certainty.tainted)
+        self._explain(proven, self._found_apart)
 
     def settle_facing(self, side: Side) -> None:
         """Settle the unmatched events of a side, since the other has ended."""
-        gone = self._gone(self._facing(side))
-        self._count(self._settle(gone, self._certainty.moment, self._is_checked_at_an_end))
+        gone, moment = self._gone(self._facing(side)), self._certainty.moment
+        self._count(self._settle(gone, lambda finding: self._found_at_end(finding, moment)))
 
     def prove_at_an_end(self, side: Side) -> None:
         """Prove differences by the first unmatched event in each partition, since the other side has ended.
@@ -89,7 +94,7 @@ class Partnerless:
         """Settle all unmatched events, scopes included, as of a moment; both sides have ended."""
         self._count(list(self._open_scopes.settle_rest(self._index)))
         rest = self._waiting(Side.LEFT), self._waiting(Side.RIGHT)
-        self._count(self._settle(rest, moment, self._is_checked_at_an_end))
+        self._count(self._settle(rest, lambda finding: self._found_at_end(finding, moment)))
         self._differences.settle_disputed()
 
     def facing(self, side: Side) -> list[Divergence]:
@@ -127,27 +132,40 @@ class Partnerless:
                     gone[side].append(event)
         return gone
 
-    def _settle(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
+    def _settle(self, gone: Pieces, book: Book) -> list[Finding]:
         """Settle events; those that may have had partners come last, behind a doubt."""
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
         unsure = _among(gone, lambda event: event[FORM][ROUTE] in lanes)
         if not any(unsure):
-            return self._book(gone, moment, is_checked)
-        found = self._book(_among(gone, lambda event: event[FORM][ROUTE] not in lanes), moment, is_checked)
+            return self._remove(gone, book)
+        found = self._remove(_among(gone, lambda event: event[FORM][ROUTE] not in lanes), book)
         self._hooks.doubt()
-        return found + self._book(unsure, moment, is_checked)
+        return found + self._remove(unsure, book)
 
-    def _book(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
+    def _remove(self, gone: Pieces, book: Book) -> list[Finding]:
         for side in Side:
             self._index.remove(side, gone[side])
-        return self._explain(gone, moment, is_checked)
+        return self._explain(gone, book)
 
-    def _explain(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
+    def _explain(self, gone: Pieces, book: Book) -> list[Finding]:
         findings = explain_partnerless(*gone, self._letter, self._identity, self._is_copy)
-        is_checked = self._pausing(is_checked)
-        for finding in findings:
-            self._differences.settle(finding, moment, tainted=not is_checked(finding))
+        for finding in map(self._pausing(lambda found: found), findings):
+            book(finding)
         return findings
+
+    def _found_by_clock(self, finding: Finding) -> None:
+        """Book what a clock proves; where a known difference may hang on it, its other half has time."""
+        newest_ms = max(event[TIMESTAMP_MS] for _, event in finding.events if event is not None)
+        reach = Reach(({}, {}), newest_ms + self._rules.overdue_after_ms) if self._rules.known else None
+        tainted = self._certainty.tainted
+        self._differences.settle(finding, self._certainty.moment, tainted=tainted, reach=reach)
+
+    def _found_apart(self, finding: Finding) -> None:
+        self._differences.settle_apart(finding, self._certainty.moment, tainted=self._certainty.tainted)
+
+    def _found_at_end(self, finding: Finding, moment: int) -> None:
+        """Book what the end of a side shows, as of a moment: no other half comes."""
+        self._differences.settle(finding, moment, tainted=not self._is_checked_at_an_end(finding))
 
     def _pausing(self, function: Callable[[T], R]) -> Callable[[T], R]:
         """The function, with a pause every `PAUSE_CALLS` calls."""

@@ -178,6 +178,48 @@ def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
     assert driver.kinds() == ["changed"]
 
 
+def rule(kind: str, ceiling: str = "{count: 9}") -> str:
+    when = f"when: {{divergences: [{kind}]}}, owner: us, expires: 2100-01-01, ceiling: {ceiling}"
+    return f"known_differences: [{{id: R-1, {when}}}]\n"
+
+
+@pytest.mark.parametrize("first", Side)
+def test_a_rule_for_changes_covers_two_halves_whichever_is_proven_first(first: Side) -> None:
+    driver = marked(f"identity: [k]\n{rule('changed')}")
+    for side in (first, first.other):
+        for batch, value in ((0, 1), (1, 2)):
+            if batch == side:
+                driver.feed(side, [record({"k": "a", "v": value})], marks=[f"in:0:{50 * batch + 5}"])
+            say(driver, side, batch, consumed=50 * batch + 50)
+            driver.look()
+    assert (driver.kinds(), driver.comparison.differences.known.counts) == ([], {"R-1": 1})
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_healthy_event_is_no_half_of_one_of_its_identity_that_is_lost(late: bool) -> None:
+    driver = marked(f"identity: [k]\n{rule('missing')}")
+    driver.feed(LEFT, [record({"k": "a", "v": 1})], marks=["in:0:5"])
+    for side in (RIGHT, LEFT) if late else Side:
+        driver.feed(side, [record({"k": "a", "v": 2})], marks=["in:0:60"])
+        say(driver, side, 0, consumed=100)
+        driver.look()
+    assert (driver.kinds(), driver.comparison.matched) == ([], 1)
+    assert driver.comparison.differences.known.counts == {"R-1": 1}
+
+
+def test_a_share_is_one_of_the_pairs_of_later_too() -> None:
+    driver = marked(rule("missing", "{share: 0.1}"))
+    for batch, numbers in enumerate((range(5), range(5, 102))):
+        for side in Side:
+            kept = [number for number in numbers if side is LEFT or number >= 2]
+            driver.feed(side, [record({"k": number}) for number in kept], marks=[f"in:0:{n}" for n in kept])
+            say(driver, side, batch, consumed=numbers.stop)
+        driver.look()
+        assert not driver.comparison.diverged
+    driver.end()
+    assert (driver.kinds(), driver.comparison.differences.known.counts) == ([], {"R-1": 2})
+
+
 def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> None:
     kinds = "kinds: {day: {where: {k: day}}, v: {}}"
     driver = marked(kinds, order="{barrier: day, inner: unordered, copies: per_partition}")

@@ -60,6 +60,15 @@ def test_an_overdue_event_and_a_fresh_one_of_its_identity_are_one_change() -> No
     assert (seen.suspicions, seen.kinds, seen.held) == ([0], ["changed"], [[], [0]])
 
 
+@pytest.mark.parametrize("passed", ["", "both@21-80 "])
+def test_a_lost_event_that_a_rule_covers_is_no_surplus_when_it_comes_late(passed: str) -> None:
+    when = "when: {divergences: [missing]}, owner: us, expires: 2100-01-01, ceiling: {count: 1}"
+    more = f"{PROVES.replace('60s', '10s')}\nknown_differences: [{{id: R-1, {when}}}]"
+    seen = timeline(f"L:a@0 both@0-20 ? {passed}R:a@81 both@82-150 ?", more)
+    assert (seen.kinds, seen.diverged, seen.held) == ([], False, [[], []])
+    assert [account.explained for account in seen.driver.comparison.accounts] == [1, 1]
+
+
 def test_a_fresh_event_of_a_sequence_is_no_copy_of_those_before_it() -> None:
     seen = timeline("L:a=1@0 both@0-100 L:a=2@100 R:a=1@100 ?", order=KEYED)
     assert seen.suspicions == [0]
