@@ -337,17 +337,9 @@ class Differences:
 
         The difference stays, or stays a known one: the partner was not there when it had to be.
         """
-        event, side, keys = finding.event, finding.side, self.keys_of(finding)
-        if self._depends(event):
+        event, side = finding.event, finding.side
+        if self._depends(event) or (half := self._missed(finding)) is None:
             return False
-        if (half := self.independent.claim_equal(side.other, keys, lambda _: True)) is None:
-            for store in (self.explained, self.disputed):
-                if (half := store.claim_equal(side.other, keys, lambda _: True)) is not None:
-                    break
-            else:
-                return False
-            if store is self.disputed:
-                store.note(side.other, keys, half)
         if half.divergence.number < 0:
             self._count_explained(finding, 1)
             return True
@@ -355,6 +347,16 @@ class Differences:
         late_ms = max(0, event[TIMESTAMP_MS] - half.finding.event[TIMESTAMP_MS])
         self._closed.append(half.divergence._replace(late=late_ms / 1000))
         return True
+
+    def _missed(self, finding: Finding) -> Half | None:
+        """Take the difference whose event a leftover equals; one that is in dispute stays so."""
+        side, keys = finding.side.other, self.keys_of(finding)
+        for store in (self.independent, self.explained, self.disputed):
+            if (half := store.claim_equal(side, keys, lambda _: True)) is not None:
+                if store is self.disputed:
+                    store.note(side, keys, half)
+                return half
+        return None
 
     def take_closed(self) -> list[Divergence]:
         """The divergences booked since the last call; one found again keeps its number."""
