@@ -150,6 +150,22 @@ def test_a_text_of_proto2_that_is_not_utf8_is_refused() -> None:
         decoder(old, name="ads.Old")(b"\x0a\x01\xff")
 
 
+@pytest.mark.parametrize(
+    ("record", "lacking"),
+    [(b"", "id"), (b"\x08\x01\x12\x03\x0a\x01a\xa2\x06\x00", "field of a message in it")],
+)
+def test_a_message_without_a_required_field_crashes_nothing(record: bytes, lacking: str) -> None:
+    old = FileDescriptorProto(name="o.proto", package="ads", syntax="proto2")
+    kind = message("Old", "required int32 id", "repeated .ads.Old.MEntry m")
+    kind.nested_type.append(map_of("string", "int32", "MEntry"))
+    kind.extension_range.add(start=100, end=200)
+    old.message_type.append(kind)
+    more = old.extension.add(name="more", number=100, label=3, extendee=".ads.Old")  # type: ignore[arg-type]
+    more.type, more.type_name = more.TYPE_MESSAGE, ".ads.Old"
+    with pytest.raises(DecodeError, match=rf"^not a message ads\.Old: it lacks the required {lacking}$"):
+        decoder(old, name="ads.Old")(record)
+
+
 def test_extensions_have_the_names_that_proto_gives_them() -> None:
     old = FileDescriptorProto(name="o.proto", package="ads", syntax="proto2")
     base = message("Base", "int32 a")

@@ -184,6 +184,8 @@ def body_of(descriptor: Descriptor) -> Body:
         message = make()
         try:
             message.ParseFromString(record)
+            if not message.IsInitialized():
+                raise DecodeError(f"not a message {descriptor.full_name}: it lacks {_lacking(message)}")
             size = message.ByteSize()
             message.DiscardUnknownFields()
             value = convert.message(message)
@@ -199,6 +201,13 @@ def body_of(descriptor: Descriptor) -> Body:
         return value
 
     return decode
+
+
+def _lacking(message: Message) -> str:
+    """What a message lacks. Protobuf's own search for it crashes at maps beside extensions."""
+    fields = message.DESCRIPTOR.fields
+    lacking = [field.name for field in fields if field.is_required and not message.HasField(field.name)]
+    return f"the required {', '.join(lacking) or 'field of a message in it'}"
 
 
 class _Converter:
