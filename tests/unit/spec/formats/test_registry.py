@@ -69,6 +69,23 @@ def test_types_of_other_subjects_are_found(registry: Registry) -> None:
     assert avro.registered(registry.url)(framed(1, b"\x02")) == {"home": {"x": "KM"}}
 
 
+@pytest.mark.parametrize(
+    ("schema", "body", "value"),
+    [
+        ("View", b"\x02", {"id": 1}),
+        (["null", "View"], b"\x02\x02", {"id": 1}),
+        (["View", {"type": "array", "items": "View"}], b"\x02\x02\x02\x00", [{"id": 1}]),
+        ({"type": "map", "values": "View"}, b"\x02\x02k\x02\x00", {"k": {"id": 1}}),
+    ],
+)
+def test_a_schema_may_be_no_record_and_refer_to_other_subjects(
+    registry: Registry, schema: Any, body: bytes, value: Any
+) -> None:
+    registry.versions["view", 1] = avro_schema(VIEW)
+    registry.schemas[1] = avro_schema(schema, ("View", "view", 1))
+    assert avro.registered(registry.url)(framed(1, body)) == value
+
+
 @pytest.mark.parametrize("record", [b"", b"\x00\x00\x00\x00", b"\x01\x00\x00\x00\x07\x02", b'{"id":1}'])
 def test_a_record_without_a_frame_is_refused(registry: Registry, record: bytes) -> None:
     with pytest.raises(DecodeError, match="does not begin as a record of a schema registry does"):

@@ -34,6 +34,7 @@ from twinstream.spec.file.source import file_bytes
 _SAFE_BYTES = 500
 """Records up to this size cannot be nested so deep that C runs out of stack."""
 _LARGEST_SCALE = 10_000
+_ONLY = "datum"
 _DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
 _MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
@@ -79,9 +80,10 @@ class Schema:
 
     def __init__(self, text: str, named: dict[str, Any] | None = None) -> None:
         self.recursive = False
+        self.named = {} if named is None else named
         try:
             source = self._prepared(json.loads(text), ())
-            self.parsed = fastavro.parse_schema(source, named_schemas=named, _force=True)
+            self.parsed = fastavro.parse_schema(source, named_schemas=self.named, _force=True)
         except json.JSONDecodeError as error:
             raise ValueError(f"it is not JSON, {error}") from None
         except UnknownType as error:
@@ -138,15 +140,27 @@ LOGICAL_READERS[f"bytes-{_DECIMAL}"] = LOGICAL_READERS[f"fixed-{_DECIMAL}"] = _d
 LOGICAL_READERS[f"fixed-{_UUID}"] = _uuid
 
 
+def _as_record(schema: Schema) -> dict[str, Any]:
+    """A record with the datum as its only field, which adds no bytes.
+
+    fastavro parses any other type again at each read, and knows no types of other subjects then.
+    """
+    fields = [{"name": _ONLY, "type": schema.parsed}]
+    return {"type": "record", "fields": fields, "__fastavro_parsed": True, "__named_schemas": schema.named}
+
+
 def body_of(schema: Schema) -> Body:
     """The decoder of one datum of a schema."""
     parsed, recursive = schema.parsed, schema.recursive
+    bare = not (isinstance(parsed, dict) and "fields" in parsed)
+    if bare:
+        parsed = _as_record(schema)
 
     def decode(record: bytes) -> Any:
         stream = BytesIO(record)
         in_python = recursive and len(record) > _SAFE_BYTES
         try:
-            value = (read_in_python if in_python else fastavro.schemaless_reader)(stream, parsed, None)
+            value: Any = (read_in_python if in_python else fastavro.schemaless_reader)(stream, parsed, None)
         except RecursionError:
             raise DecodeError(f"nested deeper than {DEPTH_LIMIT}") from None
         except UnicodeDecodeError:
@@ -155,6 +169,8 @@ def body_of(schema: Schema) -> Body:
             raise DecodeError(f"not a datum of its Avro schema: {type(error).__name__}") from None
         if stream.read(1):
             raise DecodeError("not a datum of its Avro schema: more bytes follow it")
+        if bare:
+            value = value[_ONLY]
         if recursive:
             check(value)
         return value
