@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor_pool import DescriptorPool
 
 from tests.support.protos import encode, file, message
 from tests.support.registry import Registry, running
@@ -180,9 +183,29 @@ def test_a_frame_that_names_no_message_is_refused(registry: Registry, frame: byt
         protobuf.registered_messages(registry.url)(framed(3, frame))
 
 
+@pytest.mark.parametrize(
+    ("imported", "kind"),
+    [
+        ("confluent/type/decimal.proto", ".confluent.type.Decimal"),
+        ("confluent/meta.proto", ".confluent.Meta"),
+        ("google/type/date.proto", ".google.type.Date"),
+    ],
+)
+def test_known_types_need_no_reference(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, imported: str, kind: str
+) -> None:
+    pool, date = DescriptorPool(), file("google/type/date.proto", message("Date", "int32 year"))
+    date.package = "google.type"
+    pool.Add(date)
+    module = SimpleNamespace(DESCRIPTOR=pool.FindFileByName(date.name))
+    monkeypatch.setitem(sys.modules, "google.type.date_pb2", module)  # type: ignore[arg-type]
+    registry.schemas[3] = proto_schema(file("u.proto", message("User", f"{kind} known"), imports=(imported,)))
+    assert protobuf.registered_messages(registry.url)(framed(3, b"\x00\x0a\x00"))["known"]
+
+
 def test_an_import_that_is_not_referred_to_is_named(registry: Registry) -> None:
     registry.schemas[3] = proto_schema(FILE)
-    with pytest.raises(DecodeError, match=r"its schema 3 is incomplete: it imports place\.proto"):
+    with pytest.raises(DecodeError, match=r"schema 3 is incomplete: it imports place\.proto, .*\(googleapis"):
         protobuf.registered_messages(registry.url)(framed(3, b"\x00"))
 
 

@@ -37,6 +37,12 @@ from twinstream.spec.file.source import file_bytes
 _KEY = "decode.schema_file"
 _SHORT = 100
 """Too short to be nested deeper than 128: each message, list or map takes at least one byte."""
+_WELL_KNOWN = {
+    "google/protobuf/": "",
+    "google/type/": "",
+    "confluent/": "confluent_kafka.schema_registry.",
+}
+"""Files that writers do not hand on, and where Python has them; those of ``google/type`` may be missing."""
 Convert = Callable[[Any], Any]
 
 
@@ -48,7 +54,7 @@ def from_descriptors(path: Path, name: str) -> Body:
         raise SpecError(str(path), None, _KEY, problem)
     try:
         files = FileDescriptorSet.FromString(file_bytes(path, _KEY)).file
-        pool = pool_of(files)
+        pool = pool_of(files, "protoc has --include_imports")
     except (MalformedError, TypeError) as error:
         raise SpecError(str(path), None, _KEY, f"is not a descriptor set of protoc: {error}") from None
     try:
@@ -66,7 +72,7 @@ def registered_messages(url: str) -> Body:
     def load(number: int) -> Body:
         files = list(_from_registry(registry, registry.schema(number, "serialized"), "default"))
         try:
-            pool = pool_of(files)
+            pool = pool_of(files, "googleapis-common-protos has google/type")
         except TypeError as error:
             raise DecodeError(f"its schema {number} is incomplete: {error}") from None
         return _indexed(lambda name: body_of(pool.FindMessageTypeByName(name)), files[-1], number)
@@ -132,15 +138,18 @@ def _name_at(file: FileDescriptorProto, path: tuple[int, ...], number: int) -> s
     return ".".join(names)
 
 
-def pool_of(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
-    """The types of some files and of those that they import. Raises TypeError if one is missing."""
+def pool_of(files: Iterable[FileDescriptorProto], advice: str = "") -> DescriptorPool:
+    """The types of some files and of those that they import.
+
+    Raises TypeError if one is missing, with advice.
+    """
     pool, known, added = DescriptorPool(), {file.name: file for file in files}, set[str]()
 
     def add(name: str) -> None:
         if name in added:
             return
         added.add(name)
-        file = known.get(name) or _well_known(name)
+        file = known.get(name) or _well_known(name, advice)
         for imported in file.dependency:
             add(imported)
         pool.Add(file)
@@ -150,15 +159,15 @@ def pool_of(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
     return pool
 
 
-def _well_known(name: str) -> FileDescriptorProto:
-    """A file that comes with every compiler, and so is often absent from a descriptor set."""
+def _well_known(name: str, advice: str) -> FileDescriptorProto:
+    """A file that comes with every compiler or serializer, and so is often absent from a descriptor set."""
     file = FileDescriptorProto()
     try:
-        if not name.startswith("google/protobuf/"):
-            raise ImportError(name)
-        import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2").DESCRIPTOR.CopyToProto(file)
-    except ImportError:
-        raise TypeError(f"it imports {name}, which is not in it (protoc has --include_imports)") from None
+        package = next(package for start, package in _WELL_KNOWN.items() if name.startswith(start))
+        module = import_module(package + name.removesuffix(".proto").replace("/", ".") + "_pb2")
+        module.DESCRIPTOR.CopyToProto(file)
+    except (StopIteration, ImportError):
+        raise TypeError(f"it imports {name}, which is not in it ({advice})") from None
     return file
 
 
