@@ -47,6 +47,10 @@ PLAIN: list[tuple[Any, Any]] = [
     ({"type": "array", "items": "long"}, [3, 1, 2]),
     ({"type": "map", "values": ["null", "string"]}, {"a": None, "b": "x"}),
     (
+        ["null", {"type": "enum", "name": "fields", "symbols": ["A"]}, {"type": "array", "items": "fields"}],
+        ["A"],
+    ),
+    (
         record(("a", "long"), ("b", ["null", record(("c", "string"))["fields"][0]["type"]])),
         {"a": 1, "b": "x"},
     ),
@@ -56,6 +60,22 @@ PLAIN: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("schema", "value"), PLAIN)
 def test_a_datum_is_read_as_it_was_written(schema: Any, value: Any) -> None:
     assert decoder(schema)(datum(schema, value)) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "malformed"),
+    [
+        ("boolean", b"\x02"),
+        ("boolean", b"\x80\x00"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x01"),
+        (["null", "int"], b"\x03"),
+        ({"type": "map", "values": "int"}, b"\x04\x02a\x02\x02a\x04\x00"),
+        (record(("a", [{"type": "map", "values": {"type": "boolean"}}])), b"\x00\x02\x02a\xff\x00"),
+    ],
+)
+def test_no_malformed_datum_is_repaired(schema: Any, malformed: bytes) -> None:
+    with pytest.raises(DecodeError, match=r"^(not a datum of its Avro schema|a member stands twice)"):
+        decoder(schema)(malformed)
 
 
 def test_not_a_number_is_a_value() -> None:

@@ -36,6 +36,8 @@ _SAFE_BYTES = 500
 _LARGEST_SCALE = 10_000
 _ONLY = "datum"
 _DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
+_BOOLEAN, _MAP = "twinstream-boolean", "twinstream-map"
+_BOOLEANS = {b"\x00": False, b"\x01": True}
 _MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
 
@@ -135,26 +137,69 @@ def _uuid(data: Any, _schema: Any, _reader: Any) -> str:
     return str(UUID(bytes=data))
 
 
+def _boolean(data: Any, _schema: Any, _reader: Any) -> bool:
+    return _BOOLEANS[data]
+
+
+def _map(entries: Any, _schema: Any, _reader: Any) -> dict[str, Any]:
+    members = {entry["key"]: entry["value"] for entry in entries}
+    if len(members) < len(entries):
+        raise DecodeError("a member stands twice in one map")
+    return members
+
+
 # The extension point that fastavro documents; the names are ours, so nobody else's schema is read by these.
 LOGICAL_READERS[f"bytes-{_DECIMAL}"] = LOGICAL_READERS[f"fixed-{_DECIMAL}"] = _decimal
 LOGICAL_READERS[f"fixed-{_UUID}"] = _uuid
+LOGICAL_READERS[f"fixed-{_BOOLEAN}"] = _boolean
+LOGICAL_READERS[f"array-{_MAP}"] = _map
 
 
-def _as_record(schema: Schema) -> dict[str, Any]:
-    """A record with the datum as its only field, which adds no bytes.
+def _exact(parsed: Any) -> Any:
+    """A schema of the same bytes that fastavro reads exactly.
 
-    fastavro parses any other type again at each read, and knows no types of other subjects then.
+    It would count a negative index from the end, take any byte but 0 for true, and keep the last of equal
+    keys. So branches and symbols are looked up by index, a boolean is a byte, a map an array of entries.
     """
-    fields = [{"name": _ONLY, "type": schema.parsed}]
-    return {"type": "record", "fields": fields, "__fastavro_parsed": True, "__named_schemas": schema.named}
+    if isinstance(parsed, list):
+        return {"type": "union", **dict(enumerate(map(_exact, parsed)))}
+    kind = parsed if isinstance(parsed, str) else parsed["type"]
+    if kind == "boolean":
+        return {"type": "fixed", "size": 1, "logicalType": _BOOLEAN}
+    if kind == parsed:
+        return parsed
+    if kind == "enum":
+        return {**parsed, "symbols": dict(enumerate(parsed["symbols"]))}
+    if kind == "array":
+        return {**parsed, "items": _exact(parsed["items"])}
+    if kind == "map":
+        entry = _record(("key", "string"), ("value", _exact(parsed["values"])))
+        return {"type": "array", "items": entry, "logicalType": _MAP}
+    if "fields" in parsed:
+        return _record(*((field["name"], _exact(field["type"])) for field in parsed["fields"]))
+    return parsed
+
+
+def _record(*fields: tuple[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+
+
+def _readable(schema: Schema, bare: bool) -> dict[str, Any]:
+    """The schema for fastavro. A `bare` datum becomes the only field of a record, which adds no bytes.
+
+    fastavro parses all but records again at each read, and knows no types of other subjects then.
+    """
+    exact = _exact(schema.parsed)
+    named = {name: _exact(parsed) for name, parsed in schema.named.items()}
+    marks = {"__fastavro_parsed": True, "__named_schemas": named}
+    return (_record((_ONLY, exact)) if bare else exact) | marks
 
 
 def body_of(schema: Schema) -> Body:
     """The decoder of one datum of a schema."""
-    parsed, recursive = schema.parsed, schema.recursive
-    bare = not (isinstance(parsed, dict) and "fields" in parsed)
-    if bare:
-        parsed = _as_record(schema)
+    recursive = schema.recursive
+    bare = not (isinstance(schema.parsed, dict) and "fields" in schema.parsed)
+    parsed = _readable(schema, bare)
 
     def decode(record: bytes) -> Any:
         stream = BytesIO(record)
