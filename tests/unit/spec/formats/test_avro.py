@@ -116,6 +116,20 @@ def test_a_decimal_whose_scale_is_none_is_read_as_its_bytes(scale: Any) -> None:
     assert decode(datum("bytes", b"\1")) == b"\1"
 
 
+def test_a_decimal_that_takes_long_to_read_is_refused() -> None:
+    decode = decoder({"type": "bytes", "logicalType": "decimal", "precision": 4})
+    with pytest.raises(DecodeError, match="a decimal of 4001 bytes is too long; the limit is 4000"):
+        decode(datum("bytes", b"\x7f" * 4001))
+
+
+@pytest.mark.parametrize("items", ["null", record(), record(("a", "null")), {"type": "null"}])
+def test_items_without_bytes_cannot_keep_the_reader_busy(items: Any) -> None:
+    decode = decoder({"type": "array", "items": items})
+    assert decode(b"\x00") == []
+    with pytest.raises(DecodeError, match="an array has items that take no bytes"):
+        decode(b"\x80\x80\x80\x14\x00")
+
+
 def test_a_uuid_is_a_text_however_it_is_stored() -> None:
     uuid = UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
     text = {"type": "string", "logicalType": "uuid"}
@@ -164,6 +178,7 @@ def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(depth: int) 
         ('{"type": "record"}', "is not an Avro schema: "),
         ('{"type": "record", "name": "R", "fields": [{"name": "a"}]}', "is not an Avro schema: "),
         (json.dumps(record(("a", "ads.Nowhere"))), "it refers to `ads.Nowhere`, which it does not define"),
+        (json.dumps(record(("a", "null"), ("b", "ads.View"))), "`ads.View` contains itself without end"),
         ("5", "is not an Avro schema: 5 is no type"),
         ("[" * 10_000 + "]" * 10_000, "is not an Avro schema: it is nested too deep"),
         (None, "cannot be read: No such file"),

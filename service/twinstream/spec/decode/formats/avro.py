@@ -34,9 +34,11 @@ from twinstream.spec.file.source import file_bytes
 _SAFE_BYTES = 500
 """Records up to this size cannot be nested so deep that C runs out of stack."""
 _LARGEST_SCALE = 10_000
+_LARGEST_DECIMAL = 4_000
+"""In bytes: the time for a decimal grows with the square of its length."""
 _ONLY = "datum"
 _DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
-_BOOLEAN, _MAP = "twinstream-boolean", "twinstream-map"
+_BOOLEAN, _MAP, _ENDLESS = "twinstream-boolean", "twinstream-map", "twinstream-endless"
 _BOOLEANS = {b"\x00": False, b"\x01": True}
 _MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
@@ -129,6 +131,8 @@ def _logical(schema: Mapping[str, Any]) -> str | None:
 
 def _decimal(data: Any, schema: dict[Any, Any] | None, _reader: Any) -> Any:
     """The exact number; fastavro's own reader rounds to the precision that the schema promises."""
+    if len(data) > _LARGEST_DECIMAL:
+        raise DecodeError(f"a decimal of {len(data)} bytes is too long; the limit is {_LARGEST_DECIMAL}")
     scale = schema.get("scale", 0) if schema else 0
     return decimal_number(int.from_bytes(data, "big", signed=True), -scale)
 
@@ -148,21 +152,26 @@ def _map(entries: Any, _schema: Any, _reader: Any) -> dict[str, Any]:
     return members
 
 
+def _endless(_data: Any, _schema: Any, _reader: Any) -> Any:
+    raise DecodeError("an array has items that take no bytes, so nothing bounds their number")
+
+
 # The extension point that fastavro documents; the names are ours, so nobody else's schema is read by these.
 LOGICAL_READERS[f"bytes-{_DECIMAL}"] = LOGICAL_READERS[f"fixed-{_DECIMAL}"] = _decimal
 LOGICAL_READERS[f"fixed-{_UUID}"] = _uuid
 LOGICAL_READERS[f"fixed-{_BOOLEAN}"] = _boolean
 LOGICAL_READERS[f"array-{_MAP}"] = _map
+LOGICAL_READERS[f"null-{_ENDLESS}"] = _endless
 
 
-def _exact(parsed: Any) -> Any:
+def _exact(parsed: Any, named: Mapping[str, Any]) -> Any:
     """A schema of the same bytes that fastavro reads exactly.
 
     It would count a negative index from the end, take any byte but 0 for true, and keep the last of equal
     keys. So branches and symbols are looked up by index, a boolean is a byte, a map an array of entries.
     """
     if isinstance(parsed, list):
-        return {"type": "union", **dict(enumerate(map(_exact, parsed)))}
+        return {"type": "union", **{at: _exact(branch, named) for at, branch in enumerate(parsed)}}
     kind = parsed if isinstance(parsed, str) else parsed["type"]
     if kind == "boolean":
         return {"type": "fixed", "size": 1, "logicalType": _BOOLEAN}
@@ -171,13 +180,31 @@ def _exact(parsed: Any) -> Any:
     if kind == "enum":
         return {**parsed, "symbols": dict(enumerate(parsed["symbols"]))}
     if kind == "array":
-        return {**parsed, "items": _exact(parsed["items"])}
+        if _takes_no_bytes(parsed["items"], named):
+            return {"type": "array", "items": {"type": "null", "logicalType": _ENDLESS}}
+        return {"type": "array", "items": _exact(parsed["items"], named)}
     if kind == "map":
-        entry = _record(("key", "string"), ("value", _exact(parsed["values"])))
+        entry = _record(("key", "string"), ("value", _exact(parsed["values"], named)))
         return {"type": "array", "items": entry, "logicalType": _MAP}
     if "fields" in parsed:
-        return _record(*((field["name"], _exact(field["type"])) for field in parsed["fields"]))
+        _takes_no_bytes(parsed, named)
+        return _record(*((field["name"], _exact(field["type"], named)) for field in parsed["fields"]))
     return parsed
+
+
+def _takes_no_bytes(parsed: Any, named: Mapping[str, Any], around: tuple[str, ...] = ()) -> bool:
+    """Whether a datum has no bytes. Raises ValueError for a record that contains itself before any byte."""
+    if isinstance(parsed, list):
+        return False
+    kind = parsed if isinstance(parsed, str) else parsed["type"]
+    if kind in named:
+        return _takes_no_bytes(named[kind], named, around)
+    if kind == parsed or "fields" not in parsed:
+        return kind == "null" or (kind == "fixed" and parsed["size"] == 0)
+    if parsed["name"] in around:
+        raise ValueError(f"`{parsed['name']}` contains itself without end")
+    inside = (*around, parsed["name"])
+    return all(_takes_no_bytes(field["type"], named, inside) for field in parsed["fields"])
 
 
 def _record(*fields: tuple[str, Any]) -> dict[str, Any]:
@@ -189,8 +216,8 @@ def _readable(schema: Schema, bare: bool) -> dict[str, Any]:
 
     fastavro parses all but records again at each read, and knows no types of other subjects then.
     """
-    exact = _exact(schema.parsed)
-    named = {name: _exact(parsed) for name, parsed in schema.named.items()}
+    exact = _exact(schema.parsed, schema.named)
+    named = {name: _exact(parsed, schema.named) for name, parsed in schema.named.items()}
     marks = {"__fastavro_parsed": True, "__named_schemas": named}
     return (_record((_ONLY, exact)) if bare else exact) | marks
 
