@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.support.registry import Registry, running
 from twinstream.errors import DecodeError, SourceError
 from twinstream.spec.decode.formats import avro, protobuf
 from twinstream.spec.decode.formats import registry as module
+from twinstream.spec.decode.formats.registry import Body
 
 VIEW = {"type": "record", "name": "View", "fields": [{"name": "id", "type": "long"}]}
 
@@ -227,6 +228,19 @@ def test_trouble_of_the_registry_is_no_fault_of_the_record(registry: Registry, s
         decode(framed(7, b"\x02"))
     registry.trouble = None
     assert decode(framed(7, b"\x02")) == {"id": 1}
+
+
+@pytest.mark.parametrize("answer", [{}, {"schema": None}, {"schema": ""}])
+@pytest.mark.parametrize("registered", [avro.registered, protobuf.registered_messages])
+def test_an_answer_without_a_schema_is_no_fault_of_the_record(
+    registry: Registry, registered: Callable[[str], Body], answer: dict[str, Any]
+) -> None:
+    decode = registered(registry.url)
+    registry.schemas[7] = answer
+    for _ in range(2):
+        with pytest.raises(SourceError, match=f"registry {registry.url} answers without schema 7"):
+            decode(framed(7, b"\x02"))
+    assert len(registry.asked) == 2
 
 
 def test_a_server_that_is_no_registry_is_no_fault_of_the_record(registry: Registry) -> None:

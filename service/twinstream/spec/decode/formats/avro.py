@@ -70,7 +70,7 @@ def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> Sc
     recursive = False
     for reference in schema.references or ():
         found = registry.version(reference.subject, reference.version)
-        recursive |= _from_registry(registry, found.schema, named).recursive
+        recursive |= _from_registry(registry, found, named).recursive
     parsed = Schema(text_of(schema, "AVRO"), named)
     parsed.recursive |= recursive
     return parsed

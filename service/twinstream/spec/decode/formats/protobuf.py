@@ -84,7 +84,7 @@ def _from_registry(registry: Registry, schema: Any, name: str) -> Iterator[FileD
     """The files that a schema refers to, followed by its own file under a name."""
     for reference in schema.references or ():
         found = registry.version(reference.subject, reference.version, "serialized")
-        yield from _from_registry(registry, found.schema, reference.name)
+        yield from _from_registry(registry, found, reference.name)
     try:
         file = FileDescriptorProto.FromString(base64.b64decode(text_of(schema, "PROTOBUF"), validate=True))
     except (MalformedError, binascii.Error):

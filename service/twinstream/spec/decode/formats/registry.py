@@ -12,9 +12,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from twinstream.errors import DecodeError, SourceError, told_of_connection, without_secrets
@@ -27,7 +27,6 @@ UNKNOWN_KEPT = 1_000
 _NOT_FOUND = 404
 """The registry's own codes for an unknown id, subject or version begin so. Any server has a plain 404."""
 
-T = TypeVar("T")
 Body = Callable[[bytes], Any]
 _FRAME = struct.Struct(">bI")
 
@@ -46,14 +45,16 @@ class Registry:
         """The schema with an id, in a form of the registry. Raises DecodeError and SourceError."""
         return self._ask(f"schema {number}", lambda: self._client.get_schema(number, fmt=form))
 
-    def version(self, subject: str, version: int, form: str | None = None) -> RegisteredSchema:
+    def version(self, subject: str, version: int, form: str | None = None) -> Schema:
         """A version of a subject that a schema refers to. Raises DecodeError and SourceError."""
         what = f"version {version} of subject {subject}"
-        return self._ask(what, lambda: self._client.get_version(subject, version, deleted=True, fmt=form))
+        return self._ask(
+            what, lambda: self._client.get_version(subject, version, deleted=True, fmt=form).schema
+        )
 
-    def _ask(self, what: str, request: Callable[[], T]) -> T:
+    def _ask(self, what: str, request: Callable[[], Schema]) -> Schema:
         try:
-            return request()
+            schema = request()
         except SchemaRegistryError as error:
             if error.error_code // 100 == _NOT_FOUND:
                 raise DecodeError(f"the schema registry {self.name} has no {what}") from None
@@ -63,6 +64,10 @@ class Registry:
             told = told_of_connection(error) if self.name == self._url else ""
             problem = f"cannot be asked for {what}: {told or type(error).__name__}"
             raise SourceError(f"the schema registry {self.name} {problem}") from error
+        if not schema.schema_str:
+            del self._client  # it keeps such an answer for good
+            raise SourceError(f"the schema registry {self.name} answers without {what}")
+        return schema
 
 
 def framed(load: Callable[[int], Body]) -> Body:
