@@ -11,10 +11,11 @@ import logging
 import sys
 import traceback
 from collections.abc import Mapping, MutableMapping
-from contextlib import suppress
 from typing import Any, TextIO, cast
 
 import structlog
+
+from twinstream.streams import Spared
 
 
 def configure_logging() -> None:
@@ -28,22 +29,10 @@ def configure_logging() -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", Spared(sys.stderr))),
     )
     root = logging.getLogger()
     root.handlers = [_Through(logging.WARNING)]
-
-
-class _StandardError:
-    """Standard error, which may be closed: a log without a reader stops nothing."""
-
-    def write(self, text: str) -> None:
-        with suppress(OSError):
-            sys.stderr.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            sys.stderr.flush()
 
 
 class _Through(logging.Handler):

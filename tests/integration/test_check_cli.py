@@ -121,10 +121,25 @@ def test_an_answer_that_nobody_reads_keeps_its_exit_code(folder: Path, form: tup
     assert b"rror" not in done.stderr
 
 
-def test_an_answer_that_cannot_be_written_is_no_verdict(folder: Path) -> None:
-    asked = [COMMAND, "check", *files("a.jsonl", "b.jsonl")]
+@pytest.mark.parametrize("streams", ["2>&1 | true", "2>/dev/full", "2>&-", ">&-", "| true"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check spec.yaml --reference a.jsonl --candidate b.jsonl", 1),
+        ("gate x --service http://127.0.0.1:1", 4),
+    ],
+)
+def test_the_exit_code_does_not_hang_on_who_reads(
+    folder: Path, command: str, code: int, streams: str
+) -> None:
+    asked = ["bash", "-c", f"{COMMAND} {command} {streams}; exit ${{PIPESTATUS[0]}}"]
+    assert subprocess.run(asked, cwd=folder, capture_output=True, check=False).returncode == code
+
+
+@pytest.mark.parametrize("asked", [("check", *files("a.jsonl", "b.jsonl")), ("version",)])
+def test_an_answer_that_cannot_be_written_is_no_verdict(folder: Path, asked: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(asked, cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([COMMAND, *asked], cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
     assert b"the answer cannot be written: No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr

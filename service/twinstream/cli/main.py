@@ -15,8 +15,9 @@ from importlib.metadata import version as installed_version
 import click
 
 from twinstream.cli.shared.mistakes import complain, no_command
-from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.output import Unreachable, print_json, print_text
 from twinstream.errors import TwinstreamError
+from twinstream.streams import spare_streams
 
 COMMANDS = {
     "calibrate": "Propose what to declare as noise, from two runs of one version.",
@@ -106,7 +107,7 @@ def version(as_json: bool) -> None:
     if as_json:
         print_json({"version": installed})
     else:
-        click.echo(installed)
+        print_text(f"{installed}\n")
 
 
 FAULT = os.EX_SOFTWARE
@@ -115,6 +116,7 @@ FAULT = os.EX_SOFTWARE
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence on standard error, never a stack trace."""
+    spare_streams()
     try:
         sys.exit(cli.main(standalone_mode=False) or 0)
     except click.Abort:

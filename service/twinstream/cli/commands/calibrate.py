@@ -14,7 +14,7 @@ from twinstream.adapters.files.jsonl import read_side, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import Draft
 from twinstream.calibration.writing import summary
-from twinstream.cli.shared.output import print_json
+from twinstream.cli.shared.output import print_json, print_text
 from twinstream.cli.shared.progress import progress
 from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.cli.shared.writing import force_option, may_write
@@ -173,7 +173,7 @@ def _print(answer: Calibrated, recording: Recording, options: Mapping[str, Any])
         print_json(answer.to_dict(recording))
         return
     if answer.file is not None and options["output"] is None:
-        click.echo(answer.file, nl=False)
+        print_text(answer.file)
     click.echo(summary(answer.found), err=True)
     if answer.differences is not None:
         told = tell_answer(answer.differences)

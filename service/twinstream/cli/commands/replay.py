@@ -12,7 +12,7 @@ import orjson
 from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.asking.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import print_json
+from twinstream.cli.shared.output import print_json, print_text
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.core.events import Place, Side
 from twinstream.errors import InputError, SettingsError
@@ -80,7 +80,7 @@ def replay(
         items = [answer._asdict() for answer in answers]
         print_json({"spec_digest": digest(spec), "outcomes": outcomes, "all_listed": whole, "items": items})
     else:
-        click.echo("\n".join([*_told(answers), *([] if whole else [UNLISTED])]))
+        print_text("".join(f"{line}\n" for line in (*_told(answers), *([] if whole else [UNLISTED]))))
     if any(counts[outcome] for outcome in _GONE):
         return 1
     return 3 if counts["unknown"] or not whole else 0

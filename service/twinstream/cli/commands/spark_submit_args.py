@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 import twinstream
+from twinstream.cli.shared.output import print_text
 from twinstream.errors import SettingsError
 from twinstream.spec.lint.sharding import refusal_by_key
 from twinstream.spec.load import load
@@ -53,7 +54,7 @@ def spark_submit_args(
     connector = ["--jars", jars] if jars else ["--packages", f"{CONNECTOR}:{_spark()}"]
     words = [*connector, str(_program()), spec]
     words += [word for option in own.items() for word in option]
-    click.echo(shlex.join(words))
+    print_text(f"{shlex.join(words)}\n")
     return 0
 
 
