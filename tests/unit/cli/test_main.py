@@ -54,6 +54,21 @@ def test_every_error_begins_alike(
     assert "Error:" not in told
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["gate {} --wait 1h", "status {}", "divergences {}", "divergences {} --by field", "report {}",
+     "reset {} --reason x", "explain {} --comparison rides", "explain x --comparison {}",
+     "replay --spec spec.yaml --name {}"],
+)  # fmt: skip
+def test_what_is_no_name_is_a_mistake_of_the_user(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "spec.yaml").write_text(FILE.replace("totl", "total"))
+    monkeypatch.chdir(tmp_path)
+    told = complaint(capsys, monkeypatch, command.format("rides/gate#"))
+    assert told == "twinstream: 'rides/gate#' cannot be the name of a comparison or the ID of a divergence\n"
+
+
 def test_a_fault_of_the_program_has_an_exit_code_that_says_nothing_of_the_outputs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

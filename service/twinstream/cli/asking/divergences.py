@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import print_divergences, print_groups, print_json
 from twinstream.errors import SettingsError
 from twinstream.status.common import DIVERGENCE_KINDS
@@ -61,7 +61,7 @@ def divergences(
 
 def grouped(service: Service, name: str, kind: str | None, limit: int) -> dict[str, list[dict[str, Any]]]:
     """The groups of the divergences of a comparison, final and provisional; of one kind if that is given."""
-    status = ask(service, f"/comparisons/{name}")
+    status = ask(service, path_of(name), "name")
     return {
         member: [group for group in status.get(member, []) if kind in (None, group["kind"])][:limit]
         for member in ("groups", "provisional_groups")  # An older service has none.
@@ -74,7 +74,7 @@ def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) 
     items: list[dict[str, Any]] = []
     while True:
         asked = urlencode({**query, "limit": min(limit - len(items), PAGE)})
-        page = ask(service, f"/comparisons/{name}/divergences?{asked}")
+        page = ask(service, f"{path_of(name, 'divergences')}?{asked}", "items", "next")
         items += page["items"]
         if page["next"] is None or len(items) >= limit:
             return {"items": items, "next": page["next"]}

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from twinstream.adapters.files.lines import InputFile
 from twinstream.answers import Example
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import Refused, print_divergences, print_json
 from twinstream.errors import InputError
 
@@ -65,10 +65,14 @@ def explain(
 
 def _of_service(service: Service, comparison: str | None, identifier: str) -> ReportBody:
     """The divergence, from the comparison that has it."""
-    names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
+    names = (
+        [item["name"] for item in ask(service, "/comparisons", "items")["items"]]
+        if comparison is None
+        else [comparison]
+    )
     for name in names:
         try:
-            report: ReportBody = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+            report: ReportBody = ask(service, path_of(name, "divergences", identifier), "kind")
             return report
         except Refused:
             if comparison is not None:

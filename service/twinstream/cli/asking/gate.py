@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import click
 from rich.text import Text
 
-from twinstream.cli.shared.client import Service, ask, service_option
-from twinstream.cli.shared.output import COLOUR, EXIT_OF_ANSWER, print_json, print_rich
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
+from twinstream.cli.shared.output import COLOUR, EXIT_OF_ANSWER, Unreachable, print_json, print_rich
 from twinstream.cli.shared.polling import span, wait_until_decided, waiting_line
 from twinstream.settings import time_of
 
@@ -85,9 +85,9 @@ def gate(
     service cannot be reached, with --wait all the time.
     """
     asked = urlencode({key: value for key, value in scope.items() if value is not None})
-    path = f"/comparisons/{name}/gate" + (f"?{asked}" if asked else "")
+    path = path_of(name, "gate") + (f"?{asked}" if asked else "")
     with waiting_line(name) as tell:
-        answer = wait_until_decided(lambda: ask(service, path), wait or timedelta(0), poll, tell)
+        answer = wait_until_decided(lambda: _answer(service, path, name), wait or timedelta(0), poll, tell)
     if as_json:
         print_json(answer)
     else:
@@ -95,3 +95,11 @@ def gate(
         steps = [Text(f"- {step}") for step in answer["to_decide"].splitlines()]
         print_rich(told, *steps)
     return EXIT_OF_ANSWER[answer["answer"]]
+
+
+def _answer(service: Service, path: str, name: str) -> dict[str, Any]:
+    """The answer of the gate of this comparison, and of no other."""
+    answer = ask(service, path, "comparison", "answer", "undecided", "reason", "to_decide")
+    if answer["comparison"] != name or answer["answer"] not in EXIT_OF_ANSWER:
+        raise Unreachable(f"the service at {service} has not answered for {name}")
+    return answer

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import Unreachable, print_json, print_text
 from twinstream.cli.shared.writing import files_callback, force_option, may_write, write_receipt
 from twinstream.explain.receipts.markdown import markdown
@@ -44,7 +44,7 @@ def report(name: str, service: Service, output: tuple[Path, ...], force: bool, a
     reached.
     """
     may_write(output, force=force)
-    answer = ask(service, f"/comparisons/{name}/receipt")
+    answer = ask(service, path_of(name, "receipt"))
     try:
         receipt = Receipt.model_validate(answer)
     except ValidationError:

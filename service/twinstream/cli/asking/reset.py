@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import print_json
 from twinstream.spec.file.source import read_source
 
@@ -52,7 +52,8 @@ def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json
     reached, or does not know whether it was done.
     """  # noqa: E501
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
-    found = ask(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
+    path = path_of(name, "reset")
+    found = ask(service, path, "before", "start", body=body, timeout_seconds=TIMEOUT_SECONDS)
     if as_json:
         print_json(found)
         return 0

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
 from twinstream.explain.reason import sure_text
 from twinstream.explain.text import checks_lines, explained_text, group_lines, untested_text
@@ -42,7 +42,7 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
     service cannot be reached. Of several comparisons, one that diverged decides, then one that is
     inconclusive or pending; a trial never does.
     """
-    answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
+    answer = ask(service, "/comparisons", "items") if name is None else ask(service, path_of(name), "verdict")
     items: list[dict[str, Any]] = [answer] if name else answer["items"]
     if as_json:
         print_json(answer)
@@ -63,7 +63,7 @@ def _contrasts(service: Service, items: list[dict[str, Any]], name: str | None) 
 
 def _contrast(service: Service, name: str) -> Iterator[str]:
     try:
-        found = ask(service, f"/comparisons/{name}/trial")
+        found = ask(service, path_of(name, "trial"), "changes", "hidden", "alone")
     except Refused:
         return
     changes = ", ".join(found["changes"]) or "nothing"

@@ -11,7 +11,7 @@ import orjson
 
 from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.asking.divergences import listing
-from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import print_json, print_text
 from twinstream.cli.shared.topics import kafka_options, reaching_kafka
 from twinstream.core.events import Place, Side
@@ -88,7 +88,7 @@ def replay(
 
 def _of_service(service: Service, name: str) -> tuple[list[Case], bool]:
     """The divergences that a service lists, and whether these are all."""
-    total = ask(service, f"/comparisons/{name}")["divergences"]["total"]
+    total = ask(service, path_of(name), "divergences")["divergences"]["total"]
     cases = cases_of(str(service), listing(service, name, {}, MOST)["items"])
     return cases, len(cases) >= total
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -12,14 +15,18 @@ from typing import Any
 
 import click
 import httpx
+import orjson
 
 from twinstream.cli.shared.output import Refused, Unreachable
-from twinstream.errors import told_of_connection, without_secrets
+from twinstream.errors import SettingsError, told_of_connection, without_secrets
+from twinstream.explain.picture import printable
 from twinstream.settings import DEFAULT_BIND
 from twinstream.spec.file.values import is_http_address
 
 TIMEOUT_SECONDS = 5.0
 
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._~-]+")
+"""What a path may hold as it is; a server would take dots alone as a way to another place."""
 _WRONG = frozenset({401, 403, 404, 409, 421, 422})
 """The request is wrong: its token, role, name, time, address or parameters."""
 
@@ -113,26 +120,65 @@ def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return asking
 
 
-def ask(service: Service, path: str, body: Any = None, timeout_seconds: float = TIMEOUT_SECONDS) -> Any:
-    """The JSON answer of the service to GET `path`, or to POST with a body.
+def path_of(*names: str) -> str:
+    """The path of a comparison, or of something of it. Raises SettingsError for what can be no name."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SettingsError(f"{name!r} cannot be the name of a comparison or the ID of a divergence")
+    return "/".join(("/comparisons", *names))
+
+
+def ask(
+    service: Service, path: str, *members: str, body: Any = None, timeout_seconds: float = TIMEOUT_SECONDS
+) -> dict[str, Any]:
+    """The JSON object that the service answers to GET `path`, or to POST with a body; it has these members.
 
     Raises Unreachable, or Refused if the service says that the request is wrong.
     """
+    response, content = _response(service, path, body, timeout_seconds)
+    answer = _object(content)
+    if response.is_success and answer.keys() >= {*members}:
+        return answer
+    told, detail = "what answers there is no Twinstream", answer.get("detail")
+    if isinstance(detail, str):
+        told = printable(detail)
+        if response.status_code in _WRONG:
+            raise Refused(told)
+    if response.has_redirect_location:
+        told = f"that is a redirect to {printable(without_secrets(response.headers['location']))}"
+    raise Unreachable(f"the service at {service} answered {response.status_code}: {told}")
+
+
+def _response(
+    service: Service, path: str, body: Any, timeout_seconds: float
+) -> tuple[httpx.Response, bytearray]:
+    """The answer, and its content. Each part of it has to come in time, and the whole in twice the time."""
     method, url = "GET" if body is None else "POST", f"{service.address.rstrip('/')}/v1{path}"
+    end, content = time.monotonic() + 2 * timeout_seconds, bytearray()
     try:
-        response = httpx.request(method, url, json=body, timeout=timeout_seconds, **service.options)
-        answer = response.json()
+        with httpx.stream(method, url, json=body, timeout=timeout_seconds, **service.options) as response:
+            for part in response.iter_bytes():
+                content += part
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("its answer does not end")
     except httpx.InvalidURL:  # Its text may contain a part of a password.
         reason = "that is not the address of a service"
-        raise Unreachable(f"the service at {service} cannot be reached: {reason}") from None
+        raise Refused(f"the service at {service} cannot be reached: {reason}") from None
     except (httpx.HTTPError, ValueError) as error:
-        distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
-        what = "; name who signed its certificate with --ca-file" if distrusted else ""
-        told = f"{told_of_connection(error)}{what}"
+        hint = ""
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            hint = "; name who signed its certificate with --ca-file"
+        elif isinstance(error, httpx.RemoteProtocolError) and url.startswith("http:"):
+            hint = ", is it https?"
+        told = f"{told_of_connection(error)}{hint}"
         raise Unreachable(f"the service at {service} cannot be reached: {told}") from None
-    if response.status_code in _WRONG:
-        raise Refused(answer.get("detail", "not found"))
-    if response.is_error:
-        told = f"{response.status_code}: {answer.get('detail', '')}"
-        raise Unreachable(f"the service at {service} answered {told}")
-    return answer
+    return response, content
+
+
+def _object(content: bytearray) -> dict[str, Any]:
+    """The JSON object of a content; an empty one if it is none."""
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(content)
+        if isinstance(found, dict):
+            return found
+    return {}

@@ -256,16 +256,17 @@ def _size(value: Any) -> Any:
 
 
 def is_http_address(text: str) -> bool:
-    """Whether a text can be the address of a server of HTTP."""
+    """Whether a text can be the address of a server of HTTP, to which a path is added."""
     try:
         parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        whole = text.isprintable() and not {*text} & {*" ?#"}
+        return whole and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # no port, or an unclosed bracket
         return False
 
 
 def _address(address: str) -> str:
-    if not is_http_address(address) or re.search(r"\s", address):
+    if not is_http_address(address):
         raise ValueError("must be the address of a schema registry, such as https://registry:8081")
     return address
 
