@@ -111,7 +111,7 @@ def test_one_kind_can_be_chosen_and_stays_after_a_reload(service: Served, page: 
 
 def test_the_scope_of_a_divergence_leads_to_all_that_differs_in_it(service: Served, page: Page) -> None:
     service.publish(divergence("a"), divergence("b", scope={"ad_id": 18}))
-    service.publish(divergence("c", scope={"ad_id": "x=1"}))
+    service.publish(divergence("c", scope={"ad_id": "x=1\x1b"}))
     row(page, "b").get_by_role("link", name="ad_id 18").click()
     expect(rows(page)).to_have_count(1)
     expect(row(page, "b")).to_be_visible()
@@ -121,6 +121,7 @@ def test_the_scope_of_a_divergence_leads_to_all_that_differs_in_it(service: Serv
     expect(rows(page)).to_have_count(4)
     row(page, "c").get_by_role("link", name="Only ad_id").click()
     expect(rows(page)).to_have_count(1)
+    expect(page.get_by_role("link", name="Remove the filter")).to_contain_text(r"ad_id = x=1\u001b")
 
 
 def test_filters_are_given_in_a_form_and_taken_away_one_by_one(service: Served, page: Page) -> None:

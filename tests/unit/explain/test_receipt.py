@@ -200,6 +200,16 @@ def test_what_a_file_calls_itself_is_no_markup() -> None:
             assert line.replace("\\|", "").count("|") == 6
 
 
+def test_no_part_of_a_receipt_is_acted_upon_by_a_terminal() -> None:
+    of = diverged(
+        reason="all in `a\x1b[2J`", resets=[reset(by="ann\x1b", reason="\0\x9b31m\u202e")], reset_count=1
+    )
+    text = markdown(receipt_of_status(of, None, exclusions(SPEC), START, "t"))
+    assert text.replace("\n", "").isprintable()
+    for told in (r"all in `a\x1b[2J`", r"by ann\x1b, when", r": \x00\x9b31m\u202e"):
+        assert told in text
+
+
 def test_a_receipt_sums_up_the_differences_with_ids_and_without_values() -> None:
     file = spec("{per_key: [taxi]}", "identity: [ride]\nmaps: [fares]\n")
     changed = [

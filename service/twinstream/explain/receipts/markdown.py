@@ -8,6 +8,7 @@ from datetime import datetime
 
 from twinstream.explain.checks import check_lines
 from twinstream.explain.coverage import LOOKED_AT
+from twinstream.explain.picture import printable
 from twinstream.explain.reason import found_text
 from twinstream.explain.receipts.exclusions import Exclusion
 from twinstream.explain.receipts.receipt import Compared, KnownUse, Receipt, Stretch
@@ -20,10 +21,13 @@ PARTITIONS_SHOWN = 16
 
 
 def markdown(receipt: Receipt) -> str:
-    """The receipt as Markdown text, with tables that GitHub, GitLab and Jira's importers can read."""
+    """The receipt as Markdown text, with tables that GitHub, GitLab and Jira's importers can read.
+
+    What a terminal might act upon is shown as an escape, whoever wrote it.
+    """
     parts = ["\n".join(_head(receipt))]
     parts += ["\n".join((f"## {title}", "", *lines(receipt))) for title, lines in _PARTS.items()]
-    return "\n\n".join(parts) + "\n"
+    return "\n".join(map(printable, "\n\n".join(parts).split("\n"))) + "\n"
 
 
 def _head(receipt: Receipt) -> Iterator[str]:

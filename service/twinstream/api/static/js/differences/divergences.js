@@ -2,7 +2,7 @@
 // them what is asked for, which stands in the address.
 
 import { el, render, setAttribute, setText, slot } from "../base/dom.js";
-import { clock, count } from "../base/format.js";
+import { clock, count, visible } from "../base/format.js";
 import { added, changed, href, pairs, without } from "../state/route.js";
 import { showRows } from "./rows.js";
 import { counts } from "./words.js";
@@ -78,7 +78,7 @@ function showFilters(root, route, now) {
         "a",
         { class: "chip taken", href: to(route, without(route.filters, name, value)) },
         el("span", { class: "hidden" }, "Remove the filter "),
-        `${SAYING[name]?.(value, now) ?? `${name} ${value}`} `,
+        `${visible(SAYING[name]?.(value, now) ?? `${name} ${value}`)} `,
         el("span", { "aria-hidden": "true" }, "×"),
       ),
     ),
