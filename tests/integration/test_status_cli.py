@@ -50,6 +50,12 @@ def test_a_status_says_what_known_differences_explain_and_what_it_does_not_rest_
     assert f"{NAME}: explained by known differences: 1,200 by PRICE-17\n" in out
 
 
+def test_the_status_of_one_comparison_tells_its_gate(service: Served) -> None:
+    assert f"\n{NAME}: gate pass: Equivalent: 5,000 events matched" in run(service, "status", NAME)
+    service.publish(diverged(at=now()))
+    assert f"\n{NAME}: gate fail\n" in run(service, "status", NAME, code=1)
+
+
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     service.publish(status(at=now(), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
     first, step = run(service, "gate", NAME, code=3).splitlines()

@@ -134,7 +134,7 @@ def on_trial(out: str) -> list[str]:
 
 def test_its_status_divergences_and_receipt_are_told_as_those_of_any_comparison(service: Served) -> None:
     code, out, err = run(service, "status", TRIAL)
-    assert (code, err, "on trial" in out) == (1, "", False)
+    assert (code, err, "on trial" in out, ": gate " in out) == (1, "", False, False)
     code, out, _ = run(service, "divergences", TRIAL)
     assert (code, "id c" in out, "id d" in out, "id a" in out) == (0, True, True, False)
     assert run(service, "explain", "d")[0] == 0

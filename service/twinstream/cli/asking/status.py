@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -35,8 +36,8 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
       twinstream status
       twinstream status ads-views --json
 
-    NAME is that of a comparison: its divergences are summed up in groups. Without it all are shown, trials
-    (NAME~trial) among them.
+    NAME is that of a comparison: its gate is told, and its divergences are summed up in groups. Without it
+    all are shown, trials (NAME~trial) among them.
 
     Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
     service cannot be reached. Of several comparisons, one that diverged decides, then one that is
@@ -47,10 +48,20 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
     if as_json:
         print_json(answer)
     else:
-        groups = list(group_lines(answer)) if name else []
-        _print(items, _contrasts(service, items, name), groups)
+        groups, more = list(group_lines(answer)) if name else [], _contrasts(service, items, name)
+        if name:
+            more[name] = [*_gate(service, answer), *more.get(name, [])]
+        _print(items, more, groups)
     judged = [item for item in items if name or not item.get("trial_of")]
     return max((EXIT_OF_VERDICT[item["verdict"]] for item in judged), key=(0, 3, 1).index, default=0)
+
+
+def _gate(service: Service, item: dict[str, Any]) -> Iterator[str]:
+    """What the gate of a comparison answers; a trial has none."""
+    with suppress(Refused):
+        found = ask(service, path_of(item["name"], "gate"), "answer", "reason")
+        reason = "" if found["reason"] == item["reason"] else f": {found['reason']}"
+        yield f"gate {found['answer']}{reason}"
 
 
 def _contrasts(service: Service, items: list[dict[str, Any]], name: str | None) -> dict[str, list[str]]:
@@ -115,11 +126,11 @@ class Overview:
             yield from (Text(f"  {line}") for line in (", ".join(told[:3]), *told[3:]))
 
 
-def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]], groups: list[str]) -> None:
+def _print(items: list[dict[str, Any]], more: dict[str, list[str]], groups: list[str]) -> None:
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
-        for reason in (*_said(item), *contrasts.get(item["name"], ()))
+        for reason in (*_said(item), *more.get(item["name"], ()))
     )
     print_rich(Overview(items), *reasons, *map(Text, groups), pipe_width=PIPE_WIDTH)
 
