@@ -56,6 +56,12 @@ def test_the_status_of_one_comparison_tells_its_gate(service: Served) -> None:
     assert f"\n{NAME}: gate fail\n" in run(service, "status", NAME, code=1)
 
 
+@pytest.mark.parametrize("command", ["gate", "status"])
+def test_no_reason_is_acted_upon_by_a_terminal(service: Served, command: str) -> None:
+    service.publish(diverged(at=now(), reason="in `a\x1b[2J`."))
+    assert r"n `a\x1b[2J`." in run(service, command, NAME, code=1)
+
+
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     service.publish(status(at=now(), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
     first, step = run(service, "gate", NAME, code=3).splitlines()

@@ -12,6 +12,7 @@ from rich.text import Text
 from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_ANSWER, Unreachable, print_json, print_rich
 from twinstream.cli.shared.polling import span, wait_until_decided, waiting_line
+from twinstream.explain.picture import printable
 from twinstream.settings import time_of
 
 LEAST_POLL = timedelta(milliseconds=100)
@@ -91,8 +92,10 @@ def gate(
     if as_json:
         print_json(answer)
     else:
-        told = Text.assemble((answer["answer"], f"bold {COLOUR[answer['answer']]}"), f" {answer['reason']}")
-        steps = [Text(f"- {step}") for step in answer["to_decide"].splitlines()]
+        told = Text.assemble(
+            (answer["answer"], f"bold {COLOUR[answer['answer']]}"), printable(f" {answer['reason']}")
+        )
+        steps = [Text(printable(f"- {step}")) for step in answer["to_decide"].splitlines()]
         print_rich(told, *steps)
     return EXIT_OF_ANSWER[answer["answer"]]
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
+from twinstream.explain.picture import printable
 from twinstream.explain.reason import sure_text
 from twinstream.explain.text import checks_lines, explained_text, group_lines, untested_text
 
@@ -128,7 +129,7 @@ class Overview:
 
 def _print(items: list[dict[str, Any]], more: dict[str, list[str]], groups: list[str]) -> None:
     reasons = (
-        Text(f"{item['name']}: {reason}")
+        Text(printable(f"{item['name']}: {reason}"))
         for item in items
         for reason in (*_said(item), *more.get(item["name"], ()))
     )
