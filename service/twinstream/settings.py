@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -253,13 +254,27 @@ def _is_loopback(host: str) -> bool:
 
 def _check_file(config: str) -> None:
     try:
-        content = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+        text = Path(config).read_text(encoding="utf-8")
+        content = yaml.safe_load(text)
     except OSError as error:
         raise errors.SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise errors.SettingsError(_no_yaml(config, error)) from None
     if not isinstance(content, dict):
         raise errors.SettingsError(f"settings file {config} must be a mapping of settings")
+    for key in _repeated(yaml.compose(text, Loader=yaml.SafeLoader)):
+        place = f"{config}:{key.start_mark.line + 1}"
+        raise errors.SettingsError(f"settings file {place}: `{key.value}` stands twice: leave one out")
+
+
+def _repeated(settings: Any) -> Iterator[yaml.Node]:
+    """The keys that stand twice, of which YAML would keep the last one in silence."""
+    for node in (settings, *(value for _, value in settings.value)):
+        seen: set[str] = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key.value in seen:
+                yield key
+            seen.add(key.value)
 
 
 def _no_yaml(config: str, error: Exception) -> str:

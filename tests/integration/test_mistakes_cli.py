@@ -90,6 +90,7 @@ MISTAKES = {
         ("--spec spec.yaml --divergences nope.json", 2, "nope.json: cannot be read: No such file or"),
         ("--spec spec.yaml --divergences odd.json", 2, "odd.json:1: is not a divergence of Twinstream"),
         ("--spec spec.yaml --divergences answer.json", 2, "and spec.yaml compares r"),
+        (f"--spec spec.yaml --name {NAME} --service {{url}}", 2, "and spec.yaml compares r: give the"),
     ],
     "explain": [
         ("zz --from answer.json", 2, "answer.json has no divergence 'zz'; it has "),

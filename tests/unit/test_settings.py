@@ -122,6 +122,8 @@ def test_a_base_path_has_no_slash_at_its_end(given: str, base: str) -> None:
         ("- a\n", "must be a mapping"),
         ("a: [\n", "is not YAML"),
         ("broker: file:1\n", "`broker` is not a setting; known are brokers, redis, bind"),
+        ("role: api\nrole: all\n", r"settings\.yaml:2: `role` stands twice: leave one out"),
+        ("kafka:\n  a: 1\n  a: 1\n", r"settings\.yaml:3: `a` stands twice: leave one out"),
     ],
 )
 def test_a_file_that_holds_no_settings_or_others_is_named(tmp_path: Path, text: str, said: str) -> None:

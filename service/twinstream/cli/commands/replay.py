@@ -70,7 +70,7 @@ def replay(
             f"{file} has `emits`, and replay compares the events of one divergence, not rows that replace "
             "each other: give a file without it"
         )
-    cases, whole = _of_file(kept) if kept is not None else _of_service(service, name or "")
+    cases, whole = _of_file(kept) if kept is not None else _of_service(service, name or "", file, spec)
     _check_topics(file, spec, cases)
     records = None if kafka is None else _records(spec, cases, kafka)
     answers = Replay(spec, records).answers(cases)
@@ -86,9 +86,12 @@ def replay(
     return 3 if counts["unknown"] or not whole else 0
 
 
-def _of_service(service: Service, name: str) -> tuple[list[Case], bool]:
-    """The divergences that a service lists, and whether these are all."""
-    total = ask(service, path_of(name), "divergences")["divergences"]["total"]
+def _of_service(service: Service, name: str, file: str, spec: Spec) -> tuple[list[Case], bool]:
+    """The divergences that a service lists, and whether these are all. Raises SettingsError."""
+    status = ask(service, path_of(name), "reference", "candidate", "divergences")
+    for version, side in ((spec.reference, "reference"), (spec.candidate, "candidate")):
+        _check_topic(f"comparison {name}", status[side]["topic"], file, version.topic)
+    total = status["divergences"]["total"]
     cases = cases_of(str(service), listing(service, name, {}, MOST)["items"])
     return cases, len(cases) >= total
 
@@ -125,11 +128,13 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
     for case in cases:
         for seat in case.seats:
             topic = spec.version_of(seat.place[0]).topic
-            if seat.topic != topic:
-                raise SettingsError(
-                    f"divergence {case.id} is of topic {seat.topic}, and {file} compares {topic}: give the "
-                    "changed file of that comparison"
-                )
+            _check_topic(f"divergence {case.id}", seat.topic, file, topic)
+
+
+def _check_topic(what: str, topic: str, file: str, wanted: str) -> None:
+    if topic != wanted:
+        told = f"{what} is of topic {topic}, and {file} compares {wanted}"
+        raise SettingsError(f"{told}: give the changed file of that comparison")
 
 
 def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Place, KeptRecord]:
