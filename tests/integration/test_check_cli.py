@@ -133,7 +133,9 @@ def test_the_exit_code_does_not_hang_on_who_reads(
     folder: Path, command: str, code: int, streams: str
 ) -> None:
     asked = ["bash", "-c", f"{COMMAND} {command} {streams}; exit ${{PIPESTATUS[0]}}"]
-    assert subprocess.run(asked, cwd=folder, capture_output=True, check=False).returncode == code
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(asked, cwd=folder, env=environment, capture_output=True, check=False)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("asked", [("check", *files("a.jsonl", "b.jsonl")), ("version",)])

@@ -6,6 +6,7 @@ that begins so. Leading dashes are not compared, since all options share them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 
 import click
@@ -20,17 +21,17 @@ PREFIX = "twinstream: "
 def complain(error: click.ClickException | TwinstreamError) -> None:
     """Print an error on standard error: a wrong use of a command behind how it is used, all faults of a file.
 
-    Each fault has a line of its own.
+    Each fault has a line of its own. Click's printing would go past `streams` where the encoding is ASCII.
     """
     if not isinstance(error, click.ClickException):
         for fault in error.faults if isinstance(error, SpecError) else [error]:
-            click.echo(f"{PREFIX}{fault}", err=True)
+            print(f"{PREFIX}{fault}", file=sys.stderr)
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+        print(error.ctx.get_usage(), file=sys.stderr)
+        print(f"Try '{error.ctx.command_path} --help' for help.\n", file=sys.stderr)
     told = _no_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
-    click.echo(f"{PREFIX}{told}", err=True)
+    print(f"{PREFIX}{told}", file=sys.stderr)
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
