@@ -25,6 +25,7 @@ class MemoryStorage:
         self.bulletin: tuple[str, bytes] | None = None
         self.request: Asked | None = None
         self.answers: dict[str, bytes] = {}
+        self.listened_to = False
         self.down: str | None = None
         self.clock: Callable[[], float] | None = None
 
@@ -159,6 +160,7 @@ class MemoryRelay:
     def heard(self) -> Heard | None:
         """The owner's bulletin."""
         storage = self._storage.reached()
+        storage.listened_to = True
         if storage.bulletin is None or storage.clock is None or not storage.owned_by(storage.bulletin[0]):
             return None
         return Heard(storage.clock(), *storage.bulletin)
@@ -182,6 +184,10 @@ class MemoryRelay:
             return False
         storage.request = None
         return True
+
+    def listened_to(self) -> bool:
+        """Whether anybody has asked for a bulletin."""
+        return self._storage.reached().listened_to
 
     def close(self) -> None:
         """Nothing to close."""

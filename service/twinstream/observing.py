@@ -17,7 +17,7 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka import results
 from twinstream.adapters.kafka.results import NO_HAND, ResultsShelf, ResultsTopics
 from twinstream.adapters.redis.shelf import RedisShelf
-from twinstream.api.state.board import Board
+from twinstream.api.state.board import STALE_AFTER_SECONDS, Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError, place_of
 from twinstream.matcher.worker import STANDBY
@@ -110,9 +110,10 @@ class Resets:
         self._settings, self._board = settings, board
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the owner reset a comparison; returns the outcome, after at most `ANSWER_SECONDS`.
+        """Have the owner reset a comparison; returns the outcome, which takes at most `ANSWER_SECONDS`.
 
-        The request goes to shard 0, which resets all of them.
+        A reset is told seconds later, when no process shows a status from before it any more. The request
+        goes to shard 0, which resets all of them.
         """
         if self._settings.results is not None:
             return ResetRefused(id=request.id, reason=NO_HAND)
@@ -149,7 +150,15 @@ class Resets:
         outcome = await self._outcome(name, request, ticket, relay)
         if isinstance(outcome, Reset):
             self._board.accept(outcome)
+            await self._outlast(relay)
         return outcome or await self._taken_back(request, ticket, relay)
+
+    async def _outlast(self, relay: StatusRelay) -> None:
+        """Wait until other processes no longer show a status from before now, if any shows statuses."""
+        with suppress(StoreError):
+            if not await asyncio.to_thread(relay.listened_to):
+                return
+        await asyncio.sleep(STALE_AFTER_SECONDS)
 
     async def _outcome(
         self, name: str, request: ResetRequest, ticket: str, relay: StatusRelay

@@ -394,6 +394,9 @@ class StatusRelay(OwnersRelay, Protocol):
     def withdraw(self, ticket: str) -> bool:
         """Remove a request; returns False if it does not wait any more."""
 
+    def listened_to(self) -> bool:
+        """Whether any process has called `heard` lately, and so may still show an earlier bulletin."""
+
 
 class ReadShelf(Protocol):
     """The stores and relays of one comparison for those who look on. `shards` raises StoreError."""

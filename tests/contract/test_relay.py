@@ -138,6 +138,13 @@ def test_there_is_one_request_at_a_time_and_whoever_has_no_lease_takes_none(owne
     assert owner.relay.take() is None
 
 
+def test_it_tells_whether_another_process_has_read_bulletins(owner: Party, other: Party) -> None:
+    owner.relay.tell(b"bulletin")
+    assert not owner.relay.listened_to()
+    other.relay.heard()
+    assert owner.relay.listened_to()
+
+
 def test_a_request_is_withdrawn_only_while_it_waits(owner: Party) -> None:
     one = owner.relay.ask(b"one")
     assert one is not None

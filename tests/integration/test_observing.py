@@ -14,7 +14,7 @@ from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.matcher.worker import STANDBY
-from twinstream.observing import NOT_RUNNING, UNDER_WAY, Resets
+from twinstream.observing import LOOK_SECONDS, NOT_RUNNING, UNDER_WAY, Resets
 from twinstream.ports import Asked, StatusRelay
 from twinstream.processes.remote_status import UNHEARD
 from twinstream.processes.standby import Bulletin
@@ -117,6 +117,28 @@ def test_a_reset_that_took_effect_is_told_with_its_record_and_the_old_status_cou
     assert board.view(NAME).gate.answer == "pass"
     assert ask(lambda: owner.answer(take(owner).ticket, made.model_dump_json().encode()), board=board) == made
     assert board.view(NAME).gate.answer == "undecided"
+
+
+@pytest.mark.parametrize(("others", "waits"), [(True, [5.0]), (False, [])])
+def test_a_reset_is_told_once_no_other_process_can_show_an_earlier_pass(
+    ask: Ask,
+    owner: StatusRelay,
+    other: StatusRelay,
+    monkeypatch: pytest.MonkeyPatch,
+    others: bool,
+    waits: list[float],
+) -> None:
+    waited, sleep = [], asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waited.append(seconds)
+        await sleep(min(seconds, LOOK_SECONDS))
+
+    monkeypatch.setattr("twinstream.observing.asyncio.sleep", noted)
+    if others:
+        other.heard()
+    assert ask(lambda: owner.answer(take(owner).ticket, reset().model_dump_json().encode())) == reset()
+    assert [seconds for seconds in waited if seconds != LOOK_SECONDS] == waits
 
 
 @pytest.mark.usefixtures("impatient")

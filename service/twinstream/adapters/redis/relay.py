@@ -1,6 +1,7 @@
 """Passes the owner's status to other processes, and resets to the owner, through small keys that expire.
 
     twinstream:{NAME}:bulletin        token of the owner that wrote it, a line end, the bulletin
+    twinstream:{NAME}:heard           present while others read bulletins
     twinstream:{NAME}:request         ticket of a requested reset, a line end, the request
     twinstream:{NAME}:answer:TICKET   the outcome of the request with this ticket
 
@@ -31,6 +32,8 @@ BULLETIN_MS = 30_000
 """Three leases."""
 REQUEST_MS, ANSWER_MS = 5_000, 60_000
 """A request lasts for as long as its asker looks for the outcome, several times a second."""
+HEARD_MS = 10_000
+"""Longer than others show what they have read, since they compare two bulletins a few seconds apart."""
 PAUSE_SECONDS = 5.0
 """After a failure others get nothing for so long: at most 4% of the owner's time goes into waiting."""
 
@@ -45,9 +48,9 @@ redis.call('SET', KEYS[3], ARGV[1] .. '\\n' .. ARGV[2], 'PX', ARGV[3])
 return 1
 """
 
-# A replica refuses to delete, even what does not exist: its clock is not the one that the owner asks.
+# A replica refuses to write, and so to answer: its clock is not the one that the owner asks.
 HEAR = f"""{_OWNS}
-redis.call('DEL', KEYS[4])
+redis.call('SET', KEYS[4], '1', 'PX', ARGV[1])
 local told = owns and redis.call('GET', KEYS[3])
 if not told or string.sub(told, 1, #lease + 1) ~= lease .. '\\n' then return false end
 local now = redis.call('TIME')
@@ -116,7 +119,7 @@ class RedisRelay:
 
     def heard(self) -> Heard | None:
         """The bulletin of the owner whose lease is running, and the time."""
-        told: bytes | None = self._script(HEAR, self._owned("bulletin", "nothing"))
+        told: bytes | None = self._script(HEAR, self._owned("bulletin", "heard"), HEARD_MS)
         if told is None:
             return None
         head, _, bulletin = told.partition(b"\n")
@@ -138,6 +141,10 @@ class RedisRelay:
     def withdraw(self, ticket: str) -> bool:
         """Withdraw a request; returns False if it is gone."""
         return bool(self._script(WITHDRAW, [self._key("request")], ticket.encode()))
+
+    def listened_to(self) -> bool:
+        """Whether another process has read a bulletin lately."""
+        return bool(self._connection.run(self._connection.client.exists, self._key("heard")))
 
     def close(self) -> None:
         """Close the connections."""
