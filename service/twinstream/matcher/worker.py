@@ -51,6 +51,7 @@ from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences
 from twinstream.ports import CheckpointStore, Clock, Item, OwnersRelay, Publisher, Recall, Source, Stored
+from twinstream.processes.remote_status import FOREIGN
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
 from twinstream.reporting.divergences import Reports
@@ -313,8 +314,10 @@ class Worker:
         self._wait_for("it begins anew")
 
     def _stand_by(self) -> bool:
-        """Show the owner's status, if there is one; returns False."""
-        return False if self._owners_word.pass_on() else self._wait_for(STANDBY, standby=True)
+        """Show the owner's status, else why there is none; returns False."""
+        if self._owners_word.pass_on():
+            return False
+        return self._wait_for(FOREIGN if self._owners_word.foreign else STANDBY, standby=True)
 
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""

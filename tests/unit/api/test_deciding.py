@@ -97,6 +97,28 @@ def test_one_that_has_not_begun_is_told_why_and_where_a_beginning_is_declared() 
     ]
 
 
+AWAY = Health(status="degraded", reasons=["Kafka is away"], unreachable=["kafka"])
+BESIDE = Health(status="degraded", reasons=["another owns it"], standby=True)
+
+
+@pytest.mark.parametrize(
+    ("health", "reason", "told"),
+    [
+        (AWAY, "Kafka is away", "Kafka must answer. "),
+        (BESIDE, "another owns it", "The process that owns the comparison must be heard, or stop: another"),
+        (
+            Health(status="ok", reasons=[]),
+            "topic t is missing",
+            "The comparison must start: topic t is missing.",
+        ),
+    ],
+)
+def test_a_reset_is_named_only_where_another_start_helps(health: Health, reason: str, told: str) -> None:
+    (step,) = steps(pending(health=health, waiting_for=reason))
+    assert step.startswith(told)
+    assert "reset" not in step
+
+
 def test_a_hole_never_heals_and_the_command_that_begins_anew_is_named() -> None:
     hole = Hole(reason="lost", seen_at=START)
     told = steps(status(verdict="INCONCLUSIVE", holes=[hole, hole], hole_count=2))

@@ -10,6 +10,7 @@ from tests.support.workers import SPEC, answers, ask
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.matcher.worker import STANDBY, TAKING_OVER
+from twinstream.processes.remote_status import FOREIGN
 from twinstream.processes.standby import RELAYED, REPORTS_TOLD, Bulletin
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport, ResetRequest, ShardStatus
 
@@ -159,6 +160,7 @@ def test_the_answer_of_another_comparison_file_is_not_shown(hosts: Hosts) -> Non
     hosts.turns(owner, other, seconds=6)
     assert (owner.gate, other.gate) == ("pass", "undecided")
     assert published(other, ShardStatus) == 0
+    assert other.view().status.waiting_for == FOREIGN
 
 
 @pytest.mark.parametrize("bulletin", [b"", b"{}", b"\xff", b'{"stamp": 1}'])

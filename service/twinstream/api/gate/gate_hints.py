@@ -64,8 +64,7 @@ def to_decide(known: GateFacts) -> list[str]:
         return [_LIVE[freshness.state]]
     steps = [_SERVICES[name] for name in status.health.unreachable]
     if status.waiting_for:
-        declared = "Set `start` in the comparison file or in a reset."
-        return [*steps, f"The comparison must start: {status.waiting_for.rstrip('.')}. {declared}"]
+        return steps or [_begun(status, status.waiting_for.rstrip("."))]
     steps += [_stalled(side) for side in status.health.stalled]
     steps += [_AWAITED[name] for name in status.difference_awaits]
     steps += _of_holes(status)
@@ -73,6 +72,14 @@ def to_decide(known: GateFacts) -> list[str]:
     steps += _of_evidence(known)
     steps += _of_checks(status)
     return steps or list(_of_a_pass(known))
+
+
+def _begun(status: ComparisonStatus, reason: str) -> str:
+    """What must happen before it begins; a reset forgets a verdict, so it is named only where it helps."""
+    if status.health.standby:
+        return f"The process that owns the comparison must be heard, or stop: {reason}."
+    declared = " Set `start` in the comparison file or in a reset." if "no safe start" in reason else ""
+    return f"The comparison must start: {reason}.{declared}"
 
 
 def _stalled(side: SideName) -> str:
