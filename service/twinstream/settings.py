@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -106,6 +106,12 @@ class Settings(BaseSettings):
             )
         return read_from
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_written(cls, given: Any) -> Any:
+        """Take a time, as YAML reads it, as text."""
+        return given.isoformat() if isinstance(given, date) else given
+
     @field_validator("brokers")
     @classmethod
     def _named(cls, brokers: str) -> str:
@@ -113,12 +119,19 @@ class Settings(BaseSettings):
             raise ValueError("no broker is named: give HOST:PORT[,HOST:PORT…]")
         return brokers
 
+    @field_validator("results")
+    @classmethod
+    def _topic(cls, results: str | None) -> str | None:
+        if results is not None and not results.strip():
+            raise ValueError("no topic is named: give that of the Spark job, or leave the setting out")
+        return results
+
     @field_validator("kafka")
     @classmethod
     def _free(cls, kafka: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
         for name in kafka:
             if name in _OWN:
-                raise ValueError(f"`kafka`: {name} is not free: {_OWN[name]}")
+                raise ValueError(f"{name} is not free: {_OWN[name]}")
         return kafka
 
     @field_validator("spark")
@@ -126,10 +139,10 @@ class Settings(BaseSettings):
     def _of_kafka(cls, spark: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
         for name in spark:
             if name in _OF_SPARK:
-                raise ValueError(f"`spark`: {name} is not free: the job sets it")
+                raise ValueError(f"{name} is not free: the job sets it")
             if not name.startswith("kafka."):
                 raise ValueError(
-                    f"`spark`: {name} is no property of Kafka: they begin with `kafka.`; give any other to "
+                    f"{name} is no property of Kafka: they begin with `kafka.`; give any other to "
                     "spark-submit, with --conf"
                 )
         return spark
@@ -185,8 +198,7 @@ class Settings(BaseSettings):
     @property
     def loopback(self) -> bool:
         """Whether only this host can reach the service."""
-        host, _ = split_address(self.bind)
-        return host == "localhost" or _is_loopback(host)
+        return is_own_name(split_address(self.bind)[0])
 
 
 def load(flags: dict[str, Any], config: str | None) -> Settings:
@@ -245,9 +257,11 @@ def split_address(address: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
-def _is_loopback(host: str) -> bool:
+def is_own_name(host: str) -> bool:
+    """Whether this name of a host, or its address, always means the host itself."""
+    name = host.lower().removesuffix(".")
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
 
@@ -258,10 +272,13 @@ def _check_file(config: str) -> None:
         content = yaml.safe_load(text)
     except OSError as error:
         raise errors.SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise errors.SettingsError(_no_yaml(config, error)) from None
     if not isinstance(content, dict):
         raise errors.SettingsError(f"settings file {config} must be a mapping of settings")
+    for name in content:
+        if not isinstance(name, str):
+            raise errors.SettingsError(f"settings file {config}: {name!r} is not a setting; {_known()}")
     for key in _repeated(yaml.compose(text, Loader=yaml.SafeLoader)):
         place = f"{config}:{key.start_mark.line + 1}"
         raise errors.SettingsError(f"settings file {place}: `{key.value}` stands twice: leave one out")
@@ -289,9 +306,7 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
     name = str(first["loc"][0]) if first["loc"] else "settings"
     where = _origin(name, given, config)
     if first["type"] == "extra_forbidden":
-        return errors.SettingsError(
-            f"{where}: `{name}` is not a setting; known are {', '.join(Settings.model_fields)}"
-        )
+        return errors.SettingsError(f"{where} is not a setting; {_known()}")
     message = first["msg"].removeprefix("Value error, ")
     if name in _SECRET and first["type"] != "value_error":
         message = f"{'.'.join(map(str, first['loc'][:2]))} cannot be used: {_SECRET[name]}"
@@ -300,9 +315,13 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
     return errors.SettingsError(f"{where}: {message}")
 
 
+def _known() -> str:
+    return f"known are {', '.join(Settings.model_fields)}"
+
+
 def _origin(name: str, given: dict[str, Any], config: str | None) -> str:
     """The place that a setting's value came from."""
     if name in given:
         return f"flag --{name.removeprefix('read_').replace('_', '-')}"
     variable = next((one for one in os.environ if one.upper() == f"TWINSTREAM_{name.upper()}"), None)
-    return f"settings file {config}" if variable is None else f"variable {variable}"
+    return f"settings file {config}: `{name}`" if variable is None else f"variable {variable}"

@@ -157,7 +157,8 @@ def test_without_tokens_only_names_of_this_host_are_answered() -> None:
             told = refused.status_code, refused.headers["content-type"]
             assert told == (421, "application/problem+json"), host
             assert ask(service, "/healthz", headers={"Host": host}).status_code == 200
-        for own in ("localhost", f"localhost:{service.port}", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"):
+        own_names = ("localhost", f"localhost:{service.port}", "127.0.0.1:1", "[::1]:8080", "LOCALHOST")
+        for own in (*own_names, "127.0.0.2:8080", "[0:0:0:0:0:0:0:1]", "localhost.:8080"):
             assert ask(service, "/v1/comparisons", headers={"Host": own}).status_code == 200, own
 
 

@@ -31,6 +31,12 @@ def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(
     )
 
 
+def test_a_time_in_a_file_needs_no_quotes(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("read_from: 2026-01-01T00:00:00Z\n")
+    assert load({}, str(file)).read_from == "2026-01-01T00:00:00+00:00"
+
+
 def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -> None:
     settings = load({}, None)
     assert (settings.memory_limit, settings.bind) == (None, "127.0.0.1:8080")
@@ -62,10 +68,11 @@ def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
     ("flags", "said"),
     [
         ({"brokers": " "}, "flag --brokers: no broker is named: give HOST:PORT"),
-        ({"kafka": {"auto.offset.reset": "latest"}}, "`kafka`: auto.offset.reset is not free: a lost range"),
+        ({"results": ""}, "flag --results: no topic is named: give that of the Spark job, or leave"),
+        ({"kafka": {"auto.offset.reset": "latest"}}, "flag --kafka: auto.offset.reset is not free: a lost"),
         (
             {"kafka": {"group.id": "ads"}},
-            "`kafka`: group.id is not free: positions are those of the checkpoint",
+            "flag --kafka: group.id is not free: positions are those of the checkpoint",
         ),
         (
             {"kafka": {"bootstrap.servers": "b:1"}},
@@ -121,7 +128,12 @@ def test_a_base_path_has_no_slash_at_its_end(given: str, base: str) -> None:
     [
         ("- a\n", "must be a mapping"),
         ("a: [\n", "is not YAML"),
-        ("broker: file:1\n", "`broker` is not a setting; known are brokers, redis, bind"),
+        ("[" * 5_000, "is not YAML"),
+        ("broker: file:1\n", r"settings\.yaml: `broker` is not a setting; known are brokers, redis, bind"),
+        ("on: 2\n", r"settings\.yaml: True is not a setting; known are brokers"),
+        ("bind: 8080\n", r"settings\.yaml: `bind`: input should be a valid string, but 8080 was given"),
+        ("kafka: {group.id: a}\n", r"settings\.yaml: `kafka`: group\.id is not free"),
+        ("read_from: 2026-01-01\n", r"settings\.yaml: `read_from`: '2026-01-01' is not earliest, latest or"),
         ("role: api\nrole: all\n", r"settings\.yaml:2: `role` stands twice: leave one out"),
         ("kafka:\n  a: 1\n  a: 1\n", r"settings\.yaml:3: `a` stands twice: leave one out"),
     ],
@@ -167,8 +179,11 @@ def test_a_value_of_kafka_that_cannot_be_one_is_named_and_not_told() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("kafka.group.id", "`spark`: kafka.group.id is not free: the job sets it"),
-        ("spark.executor.memory", "`spark`: spark.executor.memory is no property of Kafka: they begin with"),
+        ("kafka.group.id", "flag --spark: kafka.group.id is not free: the job sets it"),
+        (
+            "spark.executor.memory",
+            "flag --spark: spark.executor.memory is no property of Kafka: they begin with",
+        ),
     ],
 )
 def test_options_of_spark_are_those_of_kafka_that_a_job_does_not_set(name: str, reason: str) -> None:

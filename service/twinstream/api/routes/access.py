@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from twinstream.access import LOCAL, Holder, Keys, Role
 from twinstream.api.http.middleware import HttpMiddleware
 from twinstream.api.routes.problems import problem
+from twinstream.settings import is_own_name
 
 COOKIE = "twinstream_token"
 
@@ -34,7 +35,6 @@ PAGES = ("/", "/docs")
 LOOKING = frozenset({"GET", "HEAD"})
 ASKING = re.compile(r"/v1/comparisons/[^/]+/gate/(strict|rollback)")
 """Read-only queries that some tools can send only by POST."""
-OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _FROM_BROWSER = ("origin", "sec-fetch-site", "cookie")
 
 
@@ -52,7 +52,7 @@ class AccessControl(HttpMiddleware):
 
     def _local(self, scope: Scope) -> Response | None:
         host = Headers(scope=scope).get("host", "")
-        if _hostname(host) not in OWN_NAMES and not OPEN.fullmatch(route(scope)):
+        if not is_own_name(_hostname(host)) and not OPEN.fullmatch(route(scope)):
             return problem(
                 421,
                 "Without tokens this service answers only to names of its own host (localhost, 127.0.0.1): "
