@@ -15,7 +15,8 @@ from twinstream.errors import StoreError
         "redis://:sesame#sesame@store:6379",
         "redis://user:sesame/sesame@store:6379/0",
         "redis//user:sesame@store:6379",
-        "redis://store:6379?password=sesame&socket_timeout=soon",
+        "redis://store:6379?password=sesame&db=one",
+        "unix://store.sock",
         "redis://:sesame@store:6379/one",
         "redis://:sesame@store:6379/-1",
         "rediss://:sesame@store:6379/0/1",
@@ -28,6 +29,23 @@ def test_an_address_that_is_none_is_named_without_its_password(address: str) -> 
 
 
 @pytest.mark.parametrize(
+    "address",
+    [
+        "redis://:sesame@store:6379/0?foo=sesame",
+        "redis://store?decode_responses=true",
+        "redis://store?socket_timeout=sesame",
+        "redis://store?ssl_ca_certs=sesame",
+        "rediss://store?ssl_cert_reqs=sesame",
+        "rediss://store?ssl_sesame=1",
+    ],
+)
+def test_an_option_that_would_fail_or_change_how_it_works_is_refused(address: str) -> None:
+    with pytest.raises(StoreError, match=r"store.*' can have only the options client_name, db,") as refused:
+        RedisConnection(address)
+    assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("address", "database"),
     [
         ("redis://store:6379", 0),
@@ -35,6 +53,7 @@ def test_an_address_that_is_none_is_named_without_its_password(address: str) -> 
         ("redis://store:6379/7", 7),
         ("redis://store:6379/7?db=8", 8),
         ("unix:///run/redis.sock?db=3", 3),
+        ("rediss://store?ssl_cert_reqs=none&ssl_ca_certs=ca.pem&client_name=it&db=2", 2),
     ],
 )
 def test_an_address_names_its_database(address: str, database: int) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -28,6 +28,9 @@ FORM = (
     "redis://[USER:PASSWORD@]HOST:PORT/DATABASE, rediss://… or unix://PATH; in a password write / as %2F, "
     "# as %23, ? as %3F, @ as %40 and % as %25"
 )
+OPTIONS = frozenset({"db", "username", "password", "client_name"})
+"""The options of an address, beside those of TLS: any other would change how the client works."""
+_OPTIONS = f"can have only the options {', '.join(sorted(OPTIONS))} and, with rediss://, valid ones for ssl_…"
 TIMEOUT_SECONDS = 2.0
 AT_ONCE_SECONDS = 0.2
 RETRIES = 1
@@ -45,13 +48,18 @@ class RedisConnection:
 
     def __init__(self, url: str) -> None:
         try:
-            _check_database(url)
+            _check_place(url)
+            _check_options(url)
             self.client = redis.Redis.from_url(
                 url,
                 socket_timeout=TIMEOUT_SECONDS,
                 socket_connect_timeout=TIMEOUT_SECONDS,
                 retry=Retry(NoBackoff(), RETRIES),
             )
+            pool = self.client.connection_pool
+            pool.connection_class(**pool.connection_kwargs)  # Options that do not fit are refused here.
+        except (TypeError, redis.RedisError):  # They may be part of the password, too.
+            raise StoreError(f"redis address {without_secrets(url)!r} {_OPTIONS}") from None
         except ValueError:  # Its text may contain a part of the password.
             raise StoreError(f"redis address {without_secrets(url)!r} is not of the form {FORM}") from None
         self.nodes: list[tuple[str, int]] = []
@@ -187,8 +195,15 @@ def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
             yield host, int(port)
 
 
-def _check_database(url: str) -> None:
-    """Raise ValueError if the path names no database: the client would silently take 0 instead."""
+def _check_place(url: str) -> None:
+    """Raise ValueError if the path names no database or socket: the client would take another one."""
     scheme, _, path, *_ = urlsplit(url)
-    if scheme != "unix" and not re.fullmatch(r"/?[0-9]*", path):
-        raise ValueError(f"{path!r} names no database")
+    if not re.fullmatch("/.+" if scheme == "unix" else "/?[0-9]*", path):
+        raise ValueError(f"{path!r} names no database, or no socket")
+
+
+def _check_options(url: str) -> None:
+    """Raise TypeError for an option that changes more than the place and who asks."""
+    for name in parse_qs(urlsplit(url).query):
+        if name not in OPTIONS and not name.startswith("ssl_"):
+            raise TypeError(f"{name} is no option")

@@ -185,6 +185,8 @@ def declared(emits: Any) -> Any:
         raise problem(f"holds `{forms[0]}` and `{forms[1]}`, which are two forms; keep one")
     if not emits:
         raise problem(f"names no form; write `append`, or one like `{_FORMS}`")
+    if forms and emits[forms[0]] is None:
+        raise problem("is empty; say what names a row and what settles it", forms[0])
     return emits
 
 
