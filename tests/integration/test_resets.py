@@ -65,8 +65,9 @@ def test_a_start_is_as_in_the_comparison_file_or_now(
 
 
 def test_the_header_that_a_proxy_sets_wins_over_what_the_body_says(service: Served, matcher: Matcher) -> None:
-    assert post(service, headers={"X-Twinstream-By": "bob"}).status_code == 200
-    assert matcher.asked[0].by == "bob"
+    for name, sent in (("bob", b"bob"), ("Zoé", "Zoé".encode()), ("Zoé", "Zoé".encode("latin-1"))):
+        assert post(service, headers={b"X-Twinstream-By": sent}).status_code == 200
+        assert matcher.asked.pop().by == name
 
 
 def test_the_key_of_a_request_that_may_be_repeated_is_the_id_of_its_record(
@@ -98,17 +99,26 @@ MEMBERS: list[tuple[dict[str, Any], str]] = [
     ({"start": {"at": "event_time"}}, "start: "),
     ({"start": {"at": "barrier", "field": "ts"}}, "start: "),
     ({"start": {"at": "offsets"}}, f"start: {OFFSETS}."),
+    ({"start": {"at": "offsets", "reference": {}}}, "start.reference: must name 1 or more."),
+    ({"start": {"at": "offsets", "reference": {"x": 1}}}, "start.reference.x: must be a whole number."),
+    ({"by": "\ud800"}, r"by: must not have half a character, as \ud800 is."),
 ]
-TEXTS = [("{", "body at character 1: "), ("[]", "body: must be an object.")]
+UNREADABLE = "body: must be UTF-8, and not nested so deep."
+TEXTS: list[tuple[str | bytes, str]] = [
+    ("{", "body at character 1: "),
+    ("[]", "body: must be an object."),
+    (b"\xff", UNREADABLE),
+    ("[" * 30_000, UNREADABLE),
+]
 CANNOT = "The request is not valid: "
-WRONG = [(text, CANNOT + told) for text, told in TEXTS]
+WRONG: list[tuple[str | bytes, str]] = [(text, CANNOT + told) for text, told in TEXTS]
 WRONG += [(json.dumps(_changed(changes)), CANNOT + told) for changes, told in MEMBERS]
 WRONG += [(json.dumps(_changed({"by": None})), "`by` is missing: the author of a reset is recorded.")]
 
 
 @pytest.mark.parametrize(("content", "told"), WRONG)
 def test_what_is_wrong_with_a_body_is_told_once_and_in_our_words(
-    service: Served, matcher: Matcher, content: str, told: str
+    service: Served, matcher: Matcher, content: str | bytes, told: str
 ) -> None:
     sent = send(service, content, {"content-type": "application/json"})
     assert (sent.status_code, sent.headers["content-type"]) == (422, "application/problem+json")
@@ -119,7 +129,7 @@ def test_what_is_wrong_with_a_body_is_told_once_and_in_our_words(
     assert matcher.asked == []
 
 
-def send(service: Served, content: str, headers: dict[str, str]) -> httpx.Response:
+def send(service: Served, content: str | bytes, headers: dict[str, str]) -> httpx.Response:
     url = f"{service.url}/v1/comparisons/{NAME}/reset"
     return httpx.post(url, content=content, headers=headers, trust_env=False)
 

@@ -50,6 +50,8 @@ _WORDS = {
     "json_invalid": "is not JSON: {error}",
     "greater_than_equal": "must be {ge} or more",
     "less_than_equal": "must be {le} or less",
+    "string_unicode": "must not have half a character, as \\ud800 is",
+    "too_short": "must name {min_length} or more",
     "string_too_short": "must have {min_length} characters or more",
     "string_too_long": "must have {max_length} characters or fewer",
     "literal_error": "must be {expected}",
@@ -84,6 +86,8 @@ PROBLEM_SCHEMA: dict[str, Any] = {
     },
     "additionalProperties": True,
 }
+UNREADABLE = {"loc": ("body",), "type": "value_error", "msg": "must be UTF-8, and not nested so deep"}
+"""What is said of a body in which the parser does not even find a fault."""
 MISUNDERSTOOD = "The request is not valid; `errors` names the parameters."
 
 
@@ -135,6 +139,8 @@ def _named(place: Sequence[int | str]) -> str:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, (UnicodeDecodeError, RecursionError)):
+        return _invalid_request(request, RequestValidationError([UNREADABLE]))
     detail = str(error.detail)
     if detail == HTTPStatus(error.status_code).phrase and error.status_code in WHAT_TO_DO:
         told = {"method": request.method, "path": request.url.path, "root": _root(request)}
@@ -200,7 +206,7 @@ def _meant(errors: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
 
 def _another_form(error: dict[str, Any]) -> bool:
     """Whether an error comes from trying a form that the value was not meant to have."""
-    form = "[" in str(error["loc"][-1])
+    form = "[" in str(error["loc"][-1]) and error["loc"][-1] != "[key]"
     return form and (error["type"] == "literal_error") is isinstance(error["input"], dict)
 
 

@@ -122,6 +122,14 @@ def _who(holder: str, named: str | None) -> str | None:
     return holder if named in (None, holder) else f"{holder} for {named}"
 
 
+def _as_sent(header: str | None) -> str | None:
+    """The text of a header, whose bytes the server takes for Latin-1, where they are UTF-8."""
+    try:
+        return header and header.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return header
+
+
 def _stands(status: ComparisonStatus) -> Ended:
     """The state of a comparison, as all of its matchers together show it."""
     positions = {
@@ -140,7 +148,7 @@ def _stands(status: ComparisonStatus) -> Ended:
 def _asked(
     order: ResetOrder, named: str | None, request: Request, key: str | None, shown: ComparisonStatus
 ) -> ResetRequest:
-    by = _who(request.state.who, named or order.by)
+    by = _who(request.state.who, _as_sent(named) or order.by)
     if by is None:
         raise HTTPException(422, "`by` is missing: the author of a reset is recorded.")
     start: Any = order.start
