@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,3 +86,14 @@ def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
         assert code == 4
         assert "certificate verify failed" in err
         assert "name who signed its certificate with --ca-file" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_that_is_stopped_while_it_starts_ends_with_0(tmp_path: Path, number: int) -> None:
+    spec = tmp_path / "ads.yaml"
+    os.mkfifo(spec)
+    process = subprocess.Popen([COMMAND, "serve", spec], stderr=subprocess.PIPE)
+    with spec.open("wb"):  # It waits for the rest of its comparison file.
+        process.send_signal(number)
+        assert process.communicate(timeout=ENDED) == (None, b"")
+    assert process.returncode == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import click
@@ -79,6 +81,9 @@ def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, *
     Exit codes: 0 told to stop · 2 usage, bad comparison file or bad setting. What cannot be reached does not
     end it: it tries again, is not ready, and names it.
     """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Until the service itself listens for them. An import may hide an exception from its user.
+        signal.signal(number, lambda *_: os._exit(0))
     settings = load(flags, config)
     served = with_trials([read(file) for file in specs], {file: read(file) for file in trials})
     from twinstream import bootstrap
