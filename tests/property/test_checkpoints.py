@@ -34,7 +34,8 @@ KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
 
 keys = st.sampled_from([0, 1, 2, "day"])
 events = st.tuples(st.sampled_from(list(Side)), st.integers(0, 1), keys, st.integers(0, 3))
-steps = st.lists(st.one_of(events, st.just("save")), max_size=60)
+steps = st.lists(st.one_of(events, st.sampled_from(["save", *Side])), max_size=60)
+"""An event that comes, a save, or a side whose topic is created anew."""
 
 
 class Chain:
@@ -68,6 +69,9 @@ def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str
     driver = Driver(spec(order, KINDS))
     chain = Chain(driver)
     for step in [*taken, "save"]:
+        if isinstance(step, Side):
+            driver.create_anew(step, partitions=2)
+            continue
         if step != "save":
             side, partition, key, number = step
             driver.feed(side, [record({"k": key, "v": number})], partition=partition)

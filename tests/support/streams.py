@@ -106,6 +106,12 @@ class Driver:
         run = Run(forms, partition, offsets, times, 0.0, marks, attempts, twins=known.twins)
         self.comparison.feed(side, run)
 
+    def create_anew(self, side: Side, partitions: int = 1) -> None:
+        """Create a topic anew: its offsets come again."""
+        self.offsets[side] = 0
+        for partition in range(partitions):
+            self.comparison.go_back(side, partition)
+
     def look(self, now: float = 0.0) -> Survey:
         """Look at everything that waits, with both sides read to their ends."""
         for side in Side:

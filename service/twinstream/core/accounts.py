@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from twinstream.core.events import Side
+from twinstream.core.events import PartitionOffset, Side, in_kafka
 
 
 @dataclass
@@ -51,6 +51,12 @@ class Hole(NamedTuple):
     side: Side | None = None
     partition: int | None = None
     offset: int | None = None
+
+    @classmethod
+    def at(cls, place: PartitionOffset, side: Side, reason: str) -> Hole:
+        """A hole that begins at the place of an event."""
+        partition, offset = place
+        return cls(reason, side, partition, in_kafka(offset))
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Hole:

@@ -14,7 +14,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.replays import written_rows
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import OFFSET, PARTITION, Event, Side
+from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.rules import Rules
 from twinstream.core.tables.tables import Tables
@@ -73,7 +73,7 @@ class Admission:
         if side is Side.RIGHT and by_place and self._ledger.repeats is not None:
             self._ledger.repeats.skip(run.partition)
         if run.attempts is not None and self.retries is not None:
-            for row in written_rows(run, self._rules):
+            for row in written_rows(self._ledger.lives.placed(side, run), self._rules):
                 self.retries[side].note_before(row, by_place=by_place)
             self._settle_batches(side)
 
@@ -129,7 +129,7 @@ class Admission:
         copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
-            hole = Hole(reason, side, event[PARTITION], event[OFFSET])
+            hole = Hole.at(place_in_side(event), side, reason)
             if hole not in self._certainty.holes:  # as after a restart
                 self._open_scopes.hole(hole)
         copies.unequal.clear()

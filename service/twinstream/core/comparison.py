@@ -23,7 +23,7 @@ from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.run import Run
 from twinstream.core.checks.checks import Checks
 from twinstream.core.clocks.input import Finished
-from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.events import TIMESTAMP_MS, Event, Side, place_in_side
 from twinstream.core.feeding import Feeding, Known, Matching
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
@@ -150,6 +150,10 @@ class Comparison:
 
     # -- feeding ------------------------------------------------------------------------------------------
 
+    def go_back(self, side: Side, partition: int) -> None:
+        """Note that a partition goes on at a lower offset, so its offsets come again. That is a hole, too."""
+        self.ledger.lives.begin(side, partition)
+
     def known(self, side: Side, partition: int, records: Sequence[bytes | None]) -> Known:
         """What is known of new records of a side without reading them: see `Known`."""
         return self.feeding.known(side, partition, records)
@@ -159,7 +163,7 @@ class Comparison:
 
         Complexity: O(1) an event, except for orders about times (O(∛n)) and by a function (O(n)).
         """
-        run = self.arrivals.without_replays(side, run)
+        run = self.arrivals.without_replays(side, self.ledger.lives.placed(side, run))
         self.checks.take(side, run, self.certainty.moment)
         if not self.rules.halt:
             if run.forms:
@@ -265,7 +269,8 @@ class Comparison:
         if progress.queries(side) > 1 and (hole := Hole(TWO_QUERIES, side)) not in self.holes:
             self.hole(hole)
         for effect in progress.effects(side):
-            self._settle_rows(tables.finish(side, effect))
+            written = self.ledger.lives.ends(side, effect.written)
+            self._settle_rows(tables.finish(side, effect._replace(written=written)))
         self.open_scopes.close_finished()
 
     def _settle_rows(self, step: Step) -> tuple[Pairs, Pairs]:
@@ -278,9 +283,9 @@ class Comparison:
             ledger.held[side].left((old,))
             ledger.held[side].came((new,))
         for side, event, reason in step.holes:
-            self.hole(Hole(reason, side, event[PARTITION], event[OFFSET]))
+            self.hole(Hole.at(place_in_side(event), side, reason))
         for side, event in step.unclear:
-            self.certainty.note_unclear(Hole(UNCLEAR, side, event[PARTITION], event[OFFSET]))
+            self.certainty.note_unclear(Hole.at(place_in_side(event), side, UNCLEAR))
         pairs = self._match_rows(Side.LEFT, step.ready[0]), self._match_rows(Side.RIGHT, step.ready[1])
         if any(step.differing) and not self.halted:
             self.partnerless.settle_apart(step.differing)
@@ -319,7 +324,7 @@ class Comparison:
             reason = f"{reason}, {where}; from there on nothing was compared"
             self.overflowing = True
             self.hole(Hole(reason, side, event.partition, event.offsets[0]))
-        self._feed(side, event)
+        self._feed(side, self.ledger.lives.placed(side, event))
 
     def ignore(self, side: Side, count: int) -> None:
         """Count events that a declared rule leaves out."""
@@ -484,8 +489,8 @@ class Comparison:
 
         `position` is the next offset to read. It holds as of the last survey.
         """
-        unverifiable = self.ledger.first_unverifiable[side]
-        return _up_to(_up_to(position, self.surveyed.first_open[side]), unverifiable)
+        settled = self.ledger.lives.below(side, position, self.surveyed.first_open[side])
+        return self.ledger.lives.below(side, settled, self.ledger.first_unverifiable[side])
 
     def settled_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled, even if it is divergent.
@@ -494,9 +499,4 @@ class Comparison:
         """
         if self.halted or self.overflowing:
             return self.verified_up_to(side, position)
-        return _up_to(position, self.surveyed.first_open[side])
-
-
-def _up_to(position: Mapping[int, int], first: Mapping[int, int]) -> dict[int, int]:
-    """By partition, a position, or the `first` offset of some events if it is smaller."""
-    return {partition: min(offset, first.get(partition, offset)) for partition, offset in position.items()}
+        return self.ledger.lives.below(side, position, self.surveyed.first_open[side])

@@ -82,6 +82,22 @@ MARK: Final = 5
 """The members of an event, by their index."""
 place_in_side = itemgetter(PARTITION, OFFSET)
 """The place of an event in its side."""
+LIFE: Final = 1 << 50
+"""The distance between the offsets of two lives of a partition (see `arrivals.lives`)."""
+
+
+def in_kafka(offset: int) -> int:
+    """The offset in Kafka of what a comparison has at an offset.
+
+    >>> in_kafka(7), in_kafka(2 * LIFE + 7)
+    (7, 7)
+    """
+    return offset % LIFE
+
+
+def life_of(event: Event) -> int:
+    """The number of the life of its partition that an event is from; 0 is the first."""
+    return event[OFFSET] // LIFE
 
 
 if TYPE_CHECKING:

@@ -17,7 +17,17 @@ import orjson
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.events import (
+    FORM,
+    KIND,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP_MS,
+    Event,
+    Side,
+    in_kafka,
+    life_of,
+)
 from twinstream.explain.masking import Mask
 from twinstream.explain.sentences import NAMES, text_of
 from twinstream.explain.title import title
@@ -106,7 +116,7 @@ class Explainer:
             event[FORM][KIND],
             None,
             event[PARTITION],
-            event[OFFSET],
+            in_kafka(event[OFFSET]),
             event[TIMESTAMP_MS],
             partial(self._id, divergence, self._visible),
         )
@@ -125,19 +135,22 @@ class Explainer:
         """The id of a divergence: the same when it is found again, after a replay or with its other half.
 
         It contains nothing of values that may not be shown, not even keyed hashes: if the key is lost with
-        the store, the id stays the same. The position alone names the event; without held records nothing
-        else does, since they may be gone by then.
+        the store, the id stays the same. The position alone names the event, with the life of its partition
+        behind the first one; without held records nothing else does, since they may be gone by then.
         """
         first, side = divergence.first, divergence.first.side
         values = visible.order_fields(first.event) if self._spec.keep == "records" else {}
         scope = {field: str(value) for field, value in values.items() if visible.is_shown(field, value)}
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
+        if (life := life_of(first.event)) > 0:
+            parts.append(str(life))
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
     def _position(self, side: Side, event: Event | None) -> dict[str, Any] | None:
         if event is None:
             return None
-        return {"topic": self._topics[side], "partition": event[PARTITION], "offset": event[OFFSET]}
+        offset = in_kafka(event[OFFSET])
+        return {"topic": self._topics[side], "partition": event[PARTITION], "offset": offset}
 
 
 def _judged(finding: Finding, visible: Visible) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Literal
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, Event, Side
+from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, Event, Side, in_kafka
 from twinstream.explain.masking import HIDDEN, plain
 from twinstream.explain.picture import from_difference, json_text, told_apart
 from twinstream.explain.title import first_on_reference
@@ -90,7 +90,7 @@ def _where(finding: Finding) -> str:
 
 
 def _place(event: Event) -> str:
-    return f"p{event[PARTITION]}:{event[OFFSET]}"
+    return f"p{event[PARTITION]}:{in_kafka(event[OFFSET])}"
 
 
 def _replaced(finding: Finding) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _replaced(finding: Finding) -> Iterator[str]:
         if event is None or not isinstance(event[MARK], list):
             continue
         count, *places = event[MARK]
-        offsets = [f"{offset}" for _, offset in places]
+        offsets = [f"{in_kafka(offset)}" for _, offset in places]
         last = " and ".join([", ".join(offsets[:-1]), offsets[-1]] if offsets[1:] else offsets)
         where = f"offset{'s' if offsets[1:] else ''} {last}"
         yield (

@@ -314,6 +314,8 @@ class Intake:
                 self._leave_before(gap.side, run, by_place=self.cut.by_place)
         if is_hole:
             self._comparison.hole(Hole(_reason(gap), gap.side, gap.partition, gap.wanted))
+        if gap.available < self.positions[gap.side].get(gap.partition, 0):
+            self._comparison.go_back(gap.side, gap.partition)
         self.positions[gap.side][gap.partition] = gap.available
 
 

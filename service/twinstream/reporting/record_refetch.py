@@ -17,7 +17,7 @@ from typing import Any
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import FORM, RECORD, Event, Form, Place, Side
+from twinstream.core.events import FORM, RECORD, Event, Form, Place, Side, in_kafka
 from twinstream.core.proofs import place_of
 from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
@@ -76,11 +76,15 @@ class RecallingExplainer(Explainer):
             self._read = {}
 
     def _read_again(self, tokens: Mapping[Place, bytes], started: float) -> None:
-        for place, record in self._recall(sorted(tokens), self._left).items():
+        found = self._recall(sorted(set(map(_in_kafka, tokens))), self._left)
+        for place, token in tokens.items():
+            if _in_kafka(place) not in found:
+                continue
+            record = found[_in_kafka(place)]
             with suppress(
                 SourceError
             ):  # An unavailable schema registry is asked again with the next reports.
-                self._read[place] = GONE if record is None else self._own(record, place[0], tokens[place])
+                self._read[place] = GONE if record is None else self._own(record, place[0], token)
         self._left -= self._clock.monotonic() - started
         all_came = len(self._read) == len(tokens)
         self.at_once = min(2 * self.at_once, MANY) if all_came else max(1, self.at_once // 2)
@@ -130,6 +134,12 @@ class RecallingExplainer(Explainer):
         lane, content, kind, _ = event[FORM]
         record = self._read.get(place_of(side, event), NOT_READ)
         return Event(Form(lane, content, kind, record), *event[1:])
+
+
+def _in_kafka(place: Place) -> Place:
+    """The place in Kafka of what a comparison has at a place."""
+    side, partition, offset = place
+    return side, partition, in_kafka(offset)
 
 
 def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:

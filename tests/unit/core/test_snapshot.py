@@ -7,7 +7,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.looks import MEETING_RUN
-from twinstream.core.state.restore import restore
+from twinstream.core.state.restore import of_this_version, restore
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
 from twinstream.errors import CheckpointError
 
@@ -36,6 +36,36 @@ def test_a_state_of_another_structure_is_refused_by_name(name: str) -> None:
     other = {key: value for key, value in snapshot(driver.comparison).items() if key != name}
     with pytest.raises(CheckpointError, match=f"has no '{name}', so another version wrote it: remove the"):
         restore(Driver(driver.spec).comparison, other, driver.codec.form, read_at=7.0)
+
+
+def _held(*places: tuple[int, int]) -> dict[str, Any]:
+    driver = Driver(spec("{per_key: [k]}"))
+    driver.take(batches("L:a1 L:a2 R:a2"))
+    state = snapshot(driver.comparison)
+    columns = state["held"][LEFT]
+    columns["partitions"], columns["offsets"] = map(list, zip(*places, strict=True))
+    return state
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        (((0, 1), (0, 1)), "holds two events at offset 1 of partition 0: remove the comparison's keys"),
+        (((0, 1), (0, 7)), "lacks the event at offset 0 of partition 0: remove the comparison's keys"),
+    ],
+    ids=["one place twice", "a place without an event"],
+)
+def test_a_state_whose_places_do_not_tell_its_events_is_refused_by_the_place(
+    places: tuple[tuple[int, int], ...], told: str
+) -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    with pytest.raises(CheckpointError, match=f"^the stored state {told}"):
+        restore(driver.comparison, _held(*places), driver.codec.form, read_at=7.0)
+
+
+def test_a_fault_within_a_restore_is_not_called_another_version() -> None:
+    with pytest.raises(KeyError), of_this_version():
+        raise KeyError((0, 20))
 
 
 def test_what_was_found_is_restored() -> None:

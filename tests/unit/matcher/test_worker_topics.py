@@ -8,8 +8,9 @@ from functools import partial
 import pytest
 
 from loadtest.memory import MemorySource
-from tests.support.workers import Bench
-from twinstream.core.events import Side
+from tests.support.workers import SPEC, Bench
+from twinstream.core.events import LIFE, Side
+from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
 LEFT, RIGHT = Side
@@ -128,3 +129,121 @@ def test_a_compacted_topic_is_refused_at_the_start(bench: Bench) -> None:
     assert "the reference's topic test.reference has cleanup.policy compact" in reason
     bench.source.set_cleanup_policy(Side.LEFT, "delete")
     bench.started()
+
+
+# -- offsets that come again -------------------------------------------------------------------------------
+
+
+def _cut_off(source: MemorySource) -> None:
+    source.cut_off(RIGHT, 0, 10)
+
+
+BACK = pytest.mark.parametrize("go_back", [_create_anew, _cut_off], ids=["created anew", "cut off"])
+KINDS = "kinds: {night: {where: {k: night}}, row: {}}\n"
+ORDERS = {
+    "sequence": "order: {per_key: [k]}\n",
+    "bag": "order: unordered\n",
+    "rules": "order: {dependent: [{pair: [event, event], same: [k]}]}\n",
+    "epochs": f"{KINDS}order: {{barrier: night, inner: {{per_key: [k]}}}}\n",
+    "copies": f"{KINDS}order: {{barrier: night, copies: per_partition, inner: unordered}}\n",
+    "table": f"{KINDS}order: {{barrier: night, inner: unordered}}\n"
+    "emits: {upsert: {key: [k], settled_by: barrier}}\n",
+}
+
+
+def _counted(status: ComparisonStatus) -> None:
+    """The accounts add up, and an event that is unmatched is one that was consumed."""
+    for account in (status.accounts.reference, status.accounts.candidate):
+        counts = account.model_dump()
+        assert counts.pop("consumed") == sum(counts.values())
+        assert min(counts.values()) >= 0
+
+
+@BACK
+def test_a_difference_whose_scope_is_open_stays_when_its_offsets_come_again(
+    bench: Bench, go_back: Callable[[MemorySource], None]
+) -> None:
+    bench.started()
+    bench.write_both(*[("z", number) for number in range(20)])
+    bench.write(LEFT, ("a", 1), ("a", 2))
+    bench.write(RIGHT, ("a", 2))
+    before = bench.settled()
+    (found,) = bench.reports().values()
+    assert (before.verdict, found.provisional) == ("DIVERGED", True)
+    go_back(bench.source)
+    bench.run()
+    others = [("b", number) for number in range(30)]
+    bench.write(RIGHT, *others)
+    bench.run()
+    bench.write(LEFT, *others)
+    for _ in range(3):
+        status = bench.settled()
+        assert (status.verdict, status.divergences.total) == ("DIVERGED", before.divergences.total)
+        assert status.matched == 50
+        assert bench.reports()[found.id].positions == found.positions
+        _counted(status)
+        bench.restarted()
+
+
+@pytest.mark.parametrize("stop", range(6))
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_a_matcher_restarts_at_any_time_after_offsets_have_come_again(order: str, stop: int) -> None:
+    """Both lives of the topic have events that wait, some of them equal; restarts change nothing."""
+
+    def told(restarts: bool) -> ComparisonStatus:
+        bench = Bench(spec=SPEC.replace("order: {per_key: [k]}\n", order))
+        bench.started()
+        script: list[Callable[[], object]] = [
+            lambda: bench.write(LEFT, ("a", 1), ("b", 1), ("c", 1)),
+            lambda: bench.source.create_anew(LEFT),
+            lambda: bench.write(LEFT, ("a", 1), ("c", 2)),
+            lambda: bench.write(RIGHT, ("c", 3), ("a", 1), ("a", 1)),
+            lambda: bench.write_both(("night", 1), ("a", 2)),
+            lambda: bench.write_both(("b", 1), ("night", 2)),
+        ]
+        for number, step in enumerate(script):
+            step()
+            bench.settled()
+            if restarts and number >= stop:
+                bench.restarted()
+        return bench.settled()
+
+    found, undisturbed = told(True), told(False)
+    _counted(found)
+    assert (found.verdict, found.accounts) == ("INCONCLUSIVE", undisturbed.accounts)
+    assert (found.matched, found.divergences) == (undisturbed.matched, undisturbed.divergences)
+    assert [hole.reason for hole in found.holes] == [hole.reason for hole in undisturbed.holes]
+
+
+@pytest.mark.parametrize("keep", ["records", "hashes"])
+def test_what_has_offsets_that_came_again_is_told_with_those_of_kafka(keep: str) -> None:
+    bench = Bench(spec=f"{SPEC}keep: {keep}\n")
+    bench.started()
+    bench.write(RIGHT, ("a", 1), ("a", 2))
+    bench.run()
+    bench.source.create_anew(RIGHT)
+    bench.run()
+    bench.write(RIGHT, ("a", 3))
+    bench.write(LEFT, ("a", 4), ("a", 3))
+    status = bench.settled()
+    assert status.divergences.total
+    places = [report.positions.candidate for report in bench.reports().values()]
+    assert all(place is None or place.offset < 2 for place in places)
+    published = [publication.model_dump_json() for publication in bench.publisher.published]
+    assert not any(str(LIFE)[:10] in text for text in published)
+    assert status.verified_up_to.candidate == {"0": 0}
+
+
+def test_differences_of_one_offset_in_two_lives_of_a_topic_are_two(bench: Bench) -> None:
+    bench.started()
+    for number in range(2):
+        bench.write(LEFT, ("a", 1), ("a", 2))
+        bench.write(RIGHT, ("a", 2), ("a", 1))
+        bench.write_both(*[("a", number) for number in range(3, 20)])
+        bench.settled()
+        if not number:
+            for side in Side:
+                bench.source.create_anew(side)
+            bench.run()
+    assert bench.status().divergences.total == 2
+    assert len(bench.reports()) == 2

@@ -20,7 +20,18 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.replays import NotAgreed
 from twinstream.core.diagnosis.findings import Finding, Kind, Witness
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, ROUTE, TIMESTAMP_MS, Event, Exact, Side
+from twinstream.core.events import (
+    FORM,
+    OFFSET,
+    PARTITION,
+    RECORD,
+    ROUTE,
+    TIMESTAMP_MS,
+    Event,
+    Exact,
+    Side,
+    place_in_side,
+)
 from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.proofs import Needs, Starts
 from twinstream.core.rules import Rules
@@ -281,7 +292,7 @@ class Differences:
         event = finding.event
         reason = self.ledger.repeats.doubt(event)
         if reason is not None:
-            self.certainty.note_unclear(Hole(reason, Side.RIGHT, event[PARTITION], event[OFFSET]))
+            self.certainty.note_unclear(Hole.at(place_in_side(event), Side.RIGHT, reason))
         return reason is not None
 
     # -- one event that is found twice ---------------------------------------------------------------------

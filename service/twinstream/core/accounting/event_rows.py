@@ -11,11 +11,14 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from twinstream.core.events import OFFSET, PARTITION, Event, Form, PartitionOffset
+from twinstream.core.events import OFFSET, PARTITION, Event, Form, PartitionOffset, in_kafka
+from twinstream.errors import CheckpointError
 
 Row = tuple[Any, ...]
 """An event as it is stored: record, partition, offset, timestamp and mark."""
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
+START_OVER = "remove the comparison's keys to start over"
+"""The remedy for a state that cannot be taken over."""
 _PLAIN = (1, 2, 3, 5)
 """The indices in an event of the columns behind the records."""
 
@@ -59,9 +62,29 @@ class EventReader(NamedTuple):
         return cast("Iterable[Event]", rows)
 
 
-def by_place(events: Iterable[Event]) -> dict[PartitionOffset, Event]:
-    """Events of one side by place."""
-    return {(event[PARTITION], event[OFFSET]): event for event in events}
+class HeldByPlace(dict[PartitionOffset, Event]):
+    """The held events of one side of a state, by place. A place without one raises CheckpointError."""
+
+    def __missing__(self, place: PartitionOffset) -> Event:
+        partition, offset = place
+        raise CheckpointError(
+            f"the stored state lacks the event at offset {in_kafka(offset)} of partition {partition}: "
+            f"{START_OVER}"
+        )
+
+
+def by_place(events: Iterable[Event]) -> HeldByPlace:
+    """Events of one side by place. Raises CheckpointError if two have one place."""
+    held = HeldByPlace()
+    for event in events:
+        place = event[PARTITION], event[OFFSET]
+        if place in held:
+            raise CheckpointError(
+                f"the stored state holds two events at offset {in_kafka(place[1])} of partition {place[0]}: "
+                f"{START_OVER}"
+            )
+        held[place] = event
+    return held
 
 
 def pairs_of(offsets: Mapping[int, int]) -> list[list[int]]:

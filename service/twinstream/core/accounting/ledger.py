@@ -17,6 +17,7 @@ from twinstream.core.accounting.match_timeline import MatchTimeline, united
 from twinstream.core.accounting.recent_matches import RecentMatches
 from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.accounts import Account
+from twinstream.core.arrivals.lives import Lives
 from twinstream.core.arrivals.repeats import Repeats
 from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, Event, Form, Side
 from twinstream.core.matching.index import Pairs
@@ -28,8 +29,8 @@ class Ledger:
 
     `timeline` are the pairs by time. `read` is by side and partition the last offset that came. `given_up`
     counts by side the events that are not kept, and stay unmatched for good. `first_unverifiable` is by side
-    and partition the first offset of such an event, or of one that is part of a difference. `recent`
-    recognises copies for naming only, `repeats` where the verdict depends on it.
+    and partition the first offset of such an event, or of one that is part of a difference. `lives` are those
+    of the partitions. `recent` recognises copies for naming only, `repeats` where the verdict depends on it.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -43,6 +44,7 @@ class Ledger:
         horizon = rules.duplicate_horizon
         self.repeats = None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
         self.given_up = [0, 0]
+        self.lives = Lives()
         self.read: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
 
@@ -157,7 +159,9 @@ class Ledger:
 
     def state(self) -> dict[str, Any]:
         """The state as plain data, without the unmatched events, and without `repeats`."""
+        lives = self.lives.state()
         return {
+            **({"lives": lives} if lives else {}),
             "accounts": [account.state() for account in self.accounts],
             "matched": self.matched,
             "matched_by_kind": dict(self.matched_by_kind),
@@ -177,6 +181,7 @@ class Ledger:
         self.timeline = united([state["stretches"]])
         for first, known in zip(self.first_unverifiable, state["first_unverifiable"], strict=True):
             first.update(known)
+        self.lives.restore(state.get("lives", []))
         self.newest_matched_ms = list(state["newest_matched_ms"])
         self.given_up = list(state["given_up"])
         self.recent.restore(state["recent"])

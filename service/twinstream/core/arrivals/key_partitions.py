@@ -15,7 +15,7 @@ from typing import Any
 
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import OFFSET, PARTITION, Form, Side
+from twinstream.core.events import OFFSET, PARTITION, Form, Side, in_kafka
 from twinstream.core.matching.index import Pairs
 from twinstream.core.order import BARRIER, Order, ordered_class, stable
 
@@ -83,7 +83,7 @@ class PartitionWatch:
                 f"events whose order matters are in two partitions ({low} and {high}), and Kafka keeps no "
                 "order between partitions"
             )
-            yield Hole(reason, side, run.partition, run.offsets[place])
+            yield Hole(reason, side, run.partition, in_kafka(run.offsets[place]))
 
     def paired(self, pairs: Pairs) -> Hole | None:
         """The hole caused by a pair in partitions of different numbers. Complexity: 50 ns a pair.
@@ -99,7 +99,7 @@ class PartitionWatch:
         if found is None:
             return None
         self.keeps_partitions = False
-        places = [f"at offset {event[OFFSET]} of partition {event[PARTITION]}" for event in found]
+        places = [f"at offset {in_kafka(event[OFFSET])} of partition {event[PARTITION]}" for event in found]
         return Hole(
             f"two equal events are {places[0]} of one topic and {places[1]} of the other, but the file says "
             "`co_partitioned: true`: remove that, and reset the comparison without `--shards`"

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, ROUTE, Canonical, Event
+from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, ROUTE, Canonical, Event, in_kafka
 from twinstream.core.order import BARRIER, Order, ordered_class
 
 DIGEST_BYTES = 16
@@ -119,7 +119,7 @@ class Repeats:
     def doubt(self, event: Event) -> str | None:
         """A sentence why an event that is no repeat may still be a copy; None if it is no copy."""
         route, partition, offset = event[FORM][ROUTE], event[PARTITION], event[OFFSET]
-        of = f"the event at offset {offset} of partition {partition} of the candidate"
+        of = f"the event at offset {in_kafka(offset)} of partition {partition} of the candidate"
         window = self._windows.get(partition)
         if window is None or not window.reaches(offset, self._horizon):
             return (

@@ -61,7 +61,7 @@ from twinstream.core.arrivals.attempts import Attempt, MicroBatch, Query
 from twinstream.core.arrivals.leaders import HASH_BYTES, CloseTo
 from twinstream.core.arrivals.replays_state import query_state, restored_query
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import Close, PartitionOffset, Side
+from twinstream.core.events import Close, PartitionOffset, Side, in_kafka
 from twinstream.core.order import BARRIER
 from twinstream.core.proofs import MicroBatchId, Starts
 from twinstream.core.relation import Relation
@@ -250,7 +250,7 @@ class Replays:
             f"({_at(place)}) when it was {query.newest - attempt.batch:,} batches further; only the last "
             f"{self._horizon:,} are remembered (duplicates.horizon), so its copies are not recognized"
         )
-        self._closed.holes.append(NotAgreed(Hole(reason, self._side, *place), {}))
+        self._closed.holes.append(NotAgreed(Hole.at(place, self._side, reason), {}))
 
     # -- closing -------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class Replays:
             f"query {name} of the {_NAMES[self._side]} wrote batch {number} several times with different "
             f"rows ({_at(batch.place)}), so it is not known which of them count"
         )
-        hole = Hole(reason, self._side, *batch.place)
+        hole = Hole.at(batch.place, self._side, reason)
         self._closed.holes.append(NotAgreed(hole, batch.starts, named))
 
     def _forget_old(self, name: str, query: Query) -> None:
@@ -372,7 +372,7 @@ class Replays:
 
 
 def _at(place: PartitionOffset) -> str:
-    return f"partition {place[0]} offset {place[1]}"
+    return f"partition {place[0]} offset {in_kafka(place[1])}"
 
 
 def _hashed(data: bytes, salt: bytes) -> bytes:

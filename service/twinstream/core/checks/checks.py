@@ -15,7 +15,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.checks import memory
 from twinstream.core.checks.property import BARRIER, Declared, Finding, Lacking, Property, Row
 from twinstream.core.clocks.input import Finished
-from twinstream.core.events import Side
+from twinstream.core.events import Side, in_kafka
 
 FIRST_KEPT = 5
 """Violations kept with their places, the first ones: all are counted."""
@@ -121,7 +121,8 @@ class Checks:
                 if fact is None:
                     continue
                 tally.rows += fact is not BARRIER
-                row = Row(run.partition, run.offsets[place], run.timestamps_ms[place], fact, marks[place])
+                offset = in_kafka(run.offsets[place])
+                row = Row(run.partition, offset, run.timestamps_ms[place], fact, marks[place])
                 finding = _lacking(row) if isinstance(fact, Lacking) else judge.take(row)
                 if finding is not None:
                     tally.note(finding, certain_at)

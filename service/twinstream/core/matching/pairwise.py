@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, Side, in_kafka
 from twinstream.core.matching.algorithm import Algorithm
 from twinstream.core.matching.index import Hooks, Pairs, SetAside
 from twinstream.core.order import Pairwise
@@ -105,4 +105,4 @@ class PairwiseIndex(Algorithm):
 
 
 def _place(event: Event) -> str:
-    return f"partition {event[1]} offset {event[2]}"
+    return f"partition {event[1]} offset {in_kafka(event[2])}"

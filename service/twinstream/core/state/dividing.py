@@ -28,6 +28,7 @@ from twinstream.core.accounting.differences import LEFTOVERS
 from twinstream.core.accounting.event_rows import rows_of
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.accounts import Account
+from twinstream.core.arrivals import lives
 from twinstream.core.events import PartitionOffset, Side
 from twinstream.core.matching.bags import as_key
 from twinstream.errors import CheckpointError
@@ -279,6 +280,7 @@ def _knowledge(states: Sequence[State]) -> State:
     doubts = [state["doubts"] for state in states]
     moments, clocks = [state["moments"] for state in states], [state["clock"] for state in states]
     return {
+        **({"lives": known} if (known := lives.joined(state.get("lives", []) for state in states)) else {}),
         "first_unverifiable": _by_side(states, "first_unverifiable", _least),
         "newest_matched_ms": _by_side(states, "newest_matched_ms", _latest),
         "recent": _in_turns([state["recent"] for state in states]),

@@ -49,7 +49,7 @@ def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]
         if "held" in state:
             rows = _rows(state["held"][side])
             continue
-        for partition, offset in state["removed"][side]:  # A recreated topic has places twice.
+        for partition, offset in state["removed"][side]:  # One that only moved is also added.
             rows.pop((partition, offset), None)
             swept.pop((partition, offset), None)
         rows.update(_rows(state["added"][side]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from twinstream.core.accounting.event_rows import EventReader, by_place
+from twinstream.core.accounting.event_rows import START_OVER, EventReader, by_place
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, Form, PartitionOffset, Side
 from twinstream.errors import CheckpointError
@@ -16,13 +16,14 @@ FormOf = Callable[[bytes], Form]
 
 @contextmanager
 def of_this_version() -> Iterator[None]:
-    """Refuse a state by what it lacks. Raises CheckpointError."""
+    """Refuse a state by the part that it lacks, which has a name. Raises CheckpointError."""
     try:
         yield
     except KeyError as lacking:
+        if not isinstance(lacking.args[0], str):
+            raise
         raise CheckpointError(
-            f"the stored state has no {lacking}, so another version wrote it: remove the comparison's keys "
-            "to start over"
+            f"the stored state has no {lacking}, so another version wrote it: {START_OVER}"
         ) from None
 
 
