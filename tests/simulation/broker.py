@@ -26,7 +26,8 @@ class Broker:
 
     def __init__(self, scheduler: Scheduler, given: Input) -> None:
         self._scheduler = scheduler
-        self._to_come = {side: list(reversed(given.rows[side])) for side in Side}
+        self._all = {side: list(given.rows[side]) for side in Side}
+        self._to_come = {side: self._all[side][::-1] for side in Side}
         self.rows: dict[Side, list[list[Row]]] = {
             side: [[] for _ in range(given.partitions[side])] for side in Side
         }
@@ -49,21 +50,27 @@ class Broker:
 
     def end(self, side: Side, partition: int) -> int:
         """The offset behind the last record."""
-        rows = self.rows[side][partition]
-        return rows[-1].offset + 1 if rows else 0
+        rows, first = self.rows[side][partition], self.first[side][partition]
+        return max(first, rows[-1].offset + 1) if rows else first
 
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Delete what stands below an offset."""
         self.first[side][partition] = max(self.first[side][partition], min(first, self.end(side, partition)))
 
-    def create_anew(self, side: Side, further: int) -> None:
-        """Delete a topic, and have it written again: the same records, so much further on."""
+    def create_anew(self, side: Side, further: int, written: int) -> None:
+        """Delete a topic, and have it written again: the same records, so much further on.
+
+        So many of them are `written` by now; the others follow, as those that never were.
+        """
         self._lives[side] += 1
-        self.rows[side] = [[_moved(row, further) for row in rows] for rows in self.rows[side]]
-        self._to_come[side] = [_moved(row, further) for row in self._to_come[side]]
+        self._all[side] = [_moved(row, further) for row in self._all[side]]
+        self._to_come[side] = self._all[side][::-1]
+        self.rows[side] = [[] for _ in self.rows[side]]
         self.first[side] = {
             partition: first + further if first else 0 for partition, first in self.first[side].items()
         }
+        self.written[side] = 0
+        self.produce(side, written)
 
     @property
     def is_another(self) -> bool:

@@ -63,6 +63,7 @@ class World:
         self._created_anew = self.scheduler.aside("created anew", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2))
         if any(self.given.said) or self.given.spec.start.at != "earliest":
             self._created_anew = 0.0  # What is said of a topic would be taken as said of the new one.
+        self._again = self.scheduler.apart("written again")
         self._resets = self.scheduler.aside("resets", (0.0, 0.0, 0.4, 1.5))
         self._sources: list[SimulatedSource] = []
 
@@ -197,6 +198,11 @@ class World:
             self.scheduler.note(f"{process.token} is killed")
             process.kill()
 
+    def _crash_all(self) -> None:
+        self.scheduler.note("all processes are killed")
+        for process in tuple(self._processes()):
+            process.kill()
+
     def _lose_host(self) -> None:
         service = self.scheduler.one_of(self.services)
         self.scheduler.note("a host is lost")
@@ -232,9 +238,17 @@ class World:
 
     def _create_anew(self) -> None:
         side, further = self.scheduler.one_of(tuple(Side)), self.scheduler.number(1, 5)
-        self.scheduler.note(f"the topic of {side.name} is created anew, offsets are {further} further")
+        written = self.broker.written[side]
+        left = self._again.choice((0, self._again.randint(0, written), written))
+        self.scheduler.note(
+            f"the topic of {side.name} is created anew, offsets are {further} further, and {left} of "
+            f"{written} records are there"
+        )
         self.oracle.topic_was_known = self.oracle.losses if self.server.has_begun() else None
-        self.broker.create_anew(side, further)
+        self.broker.create_anew(side, further, left)
+        if left < written:  # Offsets come again, and the next start finds in its state what had them before.
+            for seconds in (5.0, 20.0, 60.0):
+                self.at(seconds * self._again.random(), self._crash_all)
 
     def _jump(self) -> None:
         """Of any host; but that of the store is not set back.
