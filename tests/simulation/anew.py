@@ -17,7 +17,6 @@ import orjson
 from tests.simulation.beginnings import behind_the_input
 from tests.simulation.comparisons import COPIED
 from tests.simulation.inputs import Input
-from tests.simulation.numbers import same
 from tests.simulation.saying import Spoken, tells_all
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
@@ -121,11 +120,7 @@ def _offsets(given: Input, *places: int) -> dict[str, Any]:
 
 
 def _first_barrier(given: Input) -> int | None:
-    """The letter of the barrier with which a comparison begins that is told to begin with one.
-
-    None where a retry has written it again: one that came twice is not taken, so which barrier is depends on
-    whether the second copy is read before the cut is found.
-    """
+    """The letter of the barrier with which a comparison begins that is told to begin with one."""
     order = given.order
     if not (isinstance(order, dict) and "barrier" in order):
         return None
@@ -137,15 +132,7 @@ def _first_barrier(given: Input) -> int | None:
     )
     if len(set(left)) < len(left):
         return None
-    first = next((letter for letter in left if letter in right), None)
-    return None if any(_is_written_again(rows, first) for rows in given.truth.rows) else first
-
-
-def _is_written_again(rows: Sequence[Row], letter: int | None) -> bool:
-    """Whether there is another copy of an event, within the tolerance, that is compared as none."""
-    wrote = next((orjson.loads(row.record) for row in rows if row.letter == letter is not None), None)
-    others = (row.record for row in rows if row.letter is None and row.record[:1] == b"{")
-    return wrote is not None and any(same(wrote, orjson.loads(record)) for record in others)
+    return next((letter for letter in left if letter in right), None)
 
 
 def begun(given: Input, start: Mapping[str, Any]) -> Input:

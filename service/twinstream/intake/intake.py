@@ -203,6 +203,8 @@ class Intake:
             self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
         for of in Side:
             self._comparison.hold(of, passed.held[of])
+        if passed.hole is not None:
+            self._comparison.hole(passed.hole)
         if cut.refused is None:
             self._doubt()
         for of, part, behind in passed.parts:

@@ -103,6 +103,8 @@ class Beginning:
         passed = self._cut.take(side, run)
         for of in Side:
             self._comparison.hold(of, passed.held[of])
+        if passed.hole is not None:
+            self._comparison.hole(passed.hole)
         for of, part, behind in passed.parts:
             if behind:
                 self._comparison.feed(of, part)

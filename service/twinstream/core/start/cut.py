@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -37,12 +38,14 @@ class Passed(NamedTuple):
     """The result for a run: its events before the start, and those that can be compared.
 
     `held` is the change in the number of events held of each side. `refused` are events of the run that
-    cannot be sorted, by index, with the reason.
+    cannot be sorted, by index, with the reason. `hole` says why it is in doubt from here on where the sides
+    begin.
     """
 
     parts: list[Portion]
     held: tuple[int, int] = (0, 0)
     refused: tuple[tuple[int, str], ...] = ()
+    hole: Hole | None = None
 
 
 def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[int, str]]) -> Passed:
@@ -199,25 +202,27 @@ class _Epoch:
 
 
 class _Came:
-    """The barriers that came to one partition, by form and name, and the number of copies of each."""
+    """The barriers that came to one partition, by form, in the order of their first copies."""
 
     def __init__(self, close: Close | None) -> None:
         self._close = close
-        self._times: Counter[bytes] = Counter()
         self._forms: dict[bytes, dict[bytes, _Barrier]] = {}
 
-    def note(self, barrier: _Barrier) -> None:
-        self._times[barrier.name] += 1
-        self._forms.setdefault(barrier.letter, {})[barrier.name] = barrier
+    def note(self, barrier: _Barrier) -> bool:
+        """Note a barrier; returns whether it is the first copy."""
+        of_form = self._forms.setdefault(barrier.letter, {})
+        return of_form.setdefault(barrier.name, barrier) is barrier
 
     def number(self, barrier: _Barrier) -> int:
         """The number of distinct barriers of one form that came."""
         return len(self._forms.get(barrier.letter, ()))
 
-    def only(self, barrier: _Barrier) -> _Barrier | None:
-        """The barrier that equals the given one, if exactly one such barrier came."""
-        equal = [one for one in self._forms.get(barrier.letter, {}).values() if self._equal(one, barrier)]
-        return equal[0] if len(equal) == 1 and self._times[equal[0].name] == 1 else None
+    def first(self, barrier: _Barrier) -> _Barrier | None:
+        """The first barrier that equals the given one."""
+        of_form = self._forms.get(barrier.letter, {})
+        if self._close is None:
+            return of_form.get(barrier.name)
+        return next((one for one in of_form.values() if self._equal(one, barrier)), None)
 
     def _equal(self, one: _Barrier, another: _Barrier) -> bool:
         return one.name == another.name or (
@@ -225,13 +230,23 @@ class _Came:
         )
 
 
+EARLIER_BARRIERS = 1_000
+"""Barriers before the start that are remembered, as hashes."""
+
+
 class BarrierCut(Cut):
     """Compares all events from the first barrier on that is equal in all partitions of both sides.
 
     Events before all barriers of their partition are before the start at once; the others are held until the
-    cut is found. A barrier that came twice in a partition is no cut, since either of the two may be meant.
+    cut is found. Of equal barriers of a partition only the first counts, since a later one may not have been
+    read yet. So a copy too many lies behind the start, and is compared.
+
+    If two barriers come in one order in a partition, and in the other order in another, the order of reading
+    decides which is the start. So a barrier behind the start is a hole if an equal one came before it in
+    another partition: `EARLIER_BARRIERS` of these are remembered.
+
     `close` decides whether records of one canonical form are equal; without it all are. With it, all records
-    taken for one barrier must be equal to each other, and each to exactly one of each partition.
+    taken for one barrier must be equal to each other, and each be the first of its partition that is.
 
     Barriers are events of `kinds`: a barrier deeper in the order also depends on all other events, but may
     be equal to that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up,
@@ -251,16 +266,14 @@ class BarrierCut(Cut):
         self._came: dict[SidePartition, _Came] = {}
         self._held = [0, 0]
         self._sizes: Counter[SidePartition] = Counter()
+        self._earlier: dict[bytes, SidePartition | None] = {}
 
     @property
     def waiting(self) -> str | None:
         """The reason why nothing is compared yet."""
         if self.found:
             return None
-        return (
-            "no safe start yet: no barrier has come that is equal in all partitions of both sides and came "
-            "once in each"
-        )
+        return "no safe start yet: no barrier has come that is equal in all partitions of both sides"
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Set the partitions."""
@@ -270,7 +283,8 @@ class BarrierCut(Cut):
     def take(self, side: Side, run: Run) -> Passed:
         """Hold a run, or let it pass once the cut is found."""
         if self.found:
-            return Passed([Portion(side, run, behind=True)])
+            parts = [Portion(side, run, behind=True)]
+            return Passed(parts, hole=self._crossing(parts))
         held = list(self._held)
         before: list[Portion] = []
         new = self._keep((side, run.partition), run, before)
@@ -281,23 +295,21 @@ class BarrierCut(Cut):
         else:
             behind = self._release(cut, before)
         more = (self._held[0] - held[0], self._held[1] - held[1])
-        return Passed(before + behind, more)
+        return Passed(before + behind, more, hole=self._crossing(behind))
 
     def _keep(self, place: SidePartition, run: Run, before: list[Portion]) -> list[_Barrier]:
-        """Put a run into epochs; returns the barriers in it."""
+        """Put a run into epochs; returns the barriers that begin one. A later copy of one begins none."""
         epochs, came = self._place(place)
         size = len(run.forms)
-        starts = [n for n, form in enumerate(run.forms) if form[2] in self._kinds]
-        new = []
+        barriers = ((n, self._barrier(form)) for n, form in enumerate(run.forms) if form[2] in self._kinds)
+        new = {n: barrier for n, barrier in barriers if came.note(barrier)}
+        starts = list(new)
         if starts[:1] != [0]:
             self._add(place, run, range(starts[0] if starts else size), before)
         for begin, end in pairwise([*starts, size]):
-            barrier = self._barrier(run.forms[begin])
-            epochs.append(_Epoch(barrier.name))
-            came.note(barrier)
-            new.append(barrier)
+            epochs.append(_Epoch(new[begin].name))
             self._add(place, run, range(begin, end), before)
-        return new
+        return list(new.values())
 
     def _place(self, place: SidePartition) -> tuple[deque[_Epoch], _Came]:
         """What came to a partition; one that was added since is part of the cut from now on."""
@@ -323,12 +335,12 @@ class BarrierCut(Cut):
         fewest = sorted(self._came, key=lambda place: self._came[place].number(barrier))
         found: dict[SidePartition, _Barrier] = {}
         for place in fewest:
-            one = self._came[place].only(barrier)
+            one = self._came[place].first(barrier)
             if one is None or all(epoch.barrier != one.name for epoch in self._epochs[place]):
                 return None
             found[place] = one
         others = {one.name: one for one in found.values() if one.name != barrier.name}
-        if any(self._came[place].only(one) != found[place] for one in others.values() for place in found):
+        if any(self._came[place].first(one) != found[place] for one in others.values() for place in found):
             return None
         return {place: one.name for place, one in found.items()}
 
@@ -351,9 +363,44 @@ class BarrierCut(Cut):
     def _drop(self, place: SidePartition, before: list[Portion]) -> None:
         """Put the oldest epoch of a partition before the start."""
         epoch = self._epochs[place].popleft()
+        self._note_earlier(epoch.barrier, place)
         self._held[place[0]] -= epoch.size
         self._sizes[place] -= epoch.size
         before += (Portion(place[0], run, behind=False) for run in epoch.runs)
+
+    def _crossing(self, behind: Iterable[Portion]) -> Hole | None:
+        """Why the start is in doubt: a barrier behind it came before it in another partition. Told once."""
+        for side, run, _ in behind if self._earlier else ():
+            place = (side, run.partition)
+            for form, offset in zip(run.forms, run.offsets, strict=True):
+                if form[2] in self._kinds and self._elsewhere(form, place):
+                    self._earlier.clear()
+                    reason = (
+                        f"the barrier at offset {offset:,} of {PLACE} is behind the start, and an equal one "
+                        "came before it in another partition; so another barrier may be the start"
+                    )
+                    return Hole(reason, side, run.partition, offset)
+        return None
+
+    def _elsewhere(self, form: Any, place: SidePartition) -> bool:
+        """Whether an equal barrier came before the start in another partition."""
+        return self._earlier.get(_hashed(self._barrier(form).name), place) != place
+
+    def _note_earlier(self, name: bytes, place: SidePartition) -> None:
+        """Remember a barrier before the start, by its partition (None if it came in several)."""
+        hashed = _hashed(name)
+        self._earlier[hashed] = place if self._earlier.pop(hashed, place) == place else None
+        if len(self._earlier) > EARLIER_BARRIERS:
+            del self._earlier[next(iter(self._earlier))]
+
+    def state(self) -> list[Any]:
+        """The barriers before the start."""
+        return list(self._earlier.items())
+
+    def restore(self, state: list[Any] | None) -> None:
+        """Take over a `state`; an earlier version saved none."""
+        for hashed, place in state or ():
+            self._earlier[hashed] = None if place is None else (Side(place[0]), place[1])
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
         """The held events, which lie before the start like the lost ones: it will be behind the gap."""
@@ -364,3 +411,7 @@ class BarrierCut(Cut):
         while epochs:
             self._drop((side, partition), before)
         return [part.run for part in before]
+
+
+def _hashed(name: bytes) -> bytes:
+    return blake2b(name, digest_size=16).digest()
