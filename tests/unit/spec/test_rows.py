@@ -65,6 +65,12 @@ def test_the_key_of_several_fields_is_an_object_with_them() -> None:
     assert found[0] == found[1] != found[2]
 
 
+def test_where_absent_is_null_an_absent_field_of_a_key_is_null_in_a_deletion_too() -> None:
+    row = record({"k": 1, "at": {"w": None}, "v": 1})
+    found = keys(TWO + "equality: {absent_is_null: true}\n", row, deletion(b'{"k":1}'), deletion(b'{"k":2}'))
+    assert found[0] == found[1] != found[2]
+
+
 def test_keys_of_different_rows_differ() -> None:
     values = [1, "a", True, None, 1.5, [1], "[1]", "true", "[[1]]", {"k": 1}]
     found = keys(ONE, *(record({"k": value}) for value in values))

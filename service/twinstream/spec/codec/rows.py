@@ -69,5 +69,7 @@ class RowKeys:
             return None
         if member is ABSENT:
             named = path_text(path)
+            if isinstance(value, Deletion):
+                raise DecodeError(f"the key of a deletion has no `{named}`")
             raise DecodeError(f"field `{named}`, that tells which rows replace each other, is missing")
         return member

@@ -43,8 +43,8 @@ def reading_deletions(
 ) -> Callable[[bytes | None], Any]:
     """A reader of records that reads deletions, too.
 
-    `fields` are those of the key, `more` those that it may have besides. The reader raises DecodeError for a
-    key that does not name a row.
+    `fields` are those of the key, `more` those that it may have besides. An absent one stays absent. The
+    reader raises DecodeError for a key that names no row in any comparison.
     """
 
     def read_record(record: bytes | None) -> Any:
@@ -59,12 +59,7 @@ def _deletion_of(key: bytes, fields: Sequence[Path], more: Sequence[Path]) -> De
     value: dict[str, Any] = {}
     members = _members(key)
     if isinstance(members, dict):
-        for path in fields:
-            member = read(members, path)
-            if member is ABSENT:
-                raise DecodeError(f"the key of a deletion has no `{path_text(path)}`")
-            put(value, path, member)
-        for path in more:
+        for path in (*fields, *more):
             if (member := read(members, path)) is not ABSENT:
                 put(value, path, member)
     elif len(fields) == 1:
