@@ -25,7 +25,7 @@ from twinstream.spec.file.values import Breach, Location, dotted, listed
 _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets", "any_of")
 
 
-def _within(array: Path, inner: Path) -> bool:
+def within(array: Path, inner: Path) -> bool:
     """Whether a field is in the elements of an array, and not the array itself."""
     return array != inner and holds(array, inner)
 
@@ -35,8 +35,8 @@ _EXCLUDE = {
     ("tolerance", "unordered"): lambda inner, array: holds(array, inner),
     ("tolerance", "sets"): lambda inner, array: holds(array, inner),
     ("unordered", "sets"): eq,
-    ("unordered", "any_of"): _within,
-    ("sets", "any_of"): _within,
+    ("unordered", "any_of"): within,
+    ("sets", "any_of"): within,
 }
 """The forms that exclude each other, and when. An array in the elements of another is another array.
 

@@ -22,7 +22,7 @@ from twinstream.spec.file.paths import first_clash, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, nearest
 from twinstream.spec.laws.checks import check_laws
 from twinstream.spec.laws.emits import emits_laws
-from twinstream.spec.laws.equality import equality_laws, equality_paths
+from twinstream.spec.laws.equality import EqualityPath, equality_laws, equality_paths, within
 from twinstream.spec.laws.order import order_laws
 
 _PARTS = "$key, $timestamp, $partition and $headers.NAME"
@@ -193,6 +193,19 @@ def _known_differences(spec: Spec) -> Iterator[Breach]:
                 "within a tolerance need not be equal; use `quantum`"
             )
             yield Breach(("known_differences", n, "when", "divergences"), problem)
+        for field in known.when.fields:
+            if (array := _array_around(spec, field)) is not None:
+                problem = (
+                    f"`{field}` is in the elements of `{array.field}` (`{dotted(array.at[:-1])}`), and what "
+                    f"differs there is the array; name `{array.field}`"
+                )
+                yield Breach(("known_differences", n, "when", "fields"), problem)
+
+
+def _array_around(spec: Spec, field: str) -> EqualityPath | None:
+    """What says that a field is in the elements of an array, where the file knows that."""
+    arrays = (path for path in equality_paths(spec) if path.does in ("unordered", "sets"))
+    return next((one for one in arrays if within(parse_path(one.field), parse_path(field))), None)
 
 
 def _tolerant(spec: Spec) -> bool:
