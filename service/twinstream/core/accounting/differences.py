@@ -32,7 +32,7 @@ from twinstream.core.events import (
     Side,
     place_in_side,
 )
-from twinstream.core.order import Epochs, ordered_class
+from twinstream.core.order import Epochs, Pairwise, Ruled, nodes, ordered_class
 from twinstream.core.proofs import Needs, Starts
 from twinstream.core.rules import Rules
 
@@ -50,12 +50,16 @@ class Differences:
     settled before; `explained` are leftovers that are known ones, unless another half comes.
     `found_by_kind` counts differences by the kind first found and never falls, `closed_by_kind` by their
     kind now. `halted`: there was a difference, and by the rules nothing after it counts.
+
+    Under rules or a function the order of reading may decide whether both halves of an event that changed
+    are in one scope. So there known differences take them for one difference also if they are not.
     """
 
     def __init__(self, rules: Rules, ledger: Ledger, certainty: Certainty) -> None:
         self._rules, self.ledger, self.certainty = rules, ledger, certainty
         self.halted = False
         self.known = KnownDifferences(rules.known)
+        self._by_rules = any(isinstance(order, Ruled | Pairwise) for order, _ in nodes(rules.order))
         self.unpaired = Unpaired()
         self.independent = Unpaired()
         self.disputed = Unpaired(rules.unmatched_limit, rules.unmatched_bytes)
@@ -178,18 +182,25 @@ class Differences:
         return True
 
     def _take_half(self, half: Half) -> Half | None:
-        """Take the other half of a leftover, if it is not booked; it is no longer disputed or explained."""
-        other = self._claim(self.disputed, half)
-        if other is None and (other := self._claim(self.explained, half)) is not None:
-            self.known.take_back(other.finding)
-            self._count_explained(other.finding, -1)
-        return other
+        """Take the other half of a leftover, if it is not booked; it is no longer disputed or explained.
 
-    def _claim(self, store: Unpaired, half: Half) -> Half | None:
-        """Take the other half from a store: an equal event, or one of its identity if a clock proved both."""
-        side, keys = half.finding.side.other, self.keys_of(half.finding)
-        found = store.claim_equal(side, keys, lambda one: one.fits(half.finding))
-        return found or (store.claim_named(side, keys, half.is_named_with) if half.by_clock else None)
+        An equal event comes before one that only has its identity.
+        """
+        finding = half.finding
+        side, keys = finding.side.other, self.keys_of(finding)
+        for claim in (Unpaired.claim_equal, *([Unpaired.claim_named] if self._joins(half) else [])):
+            fits = half.is_named_with if claim is Unpaired.claim_named else lambda one: one.fits(finding)
+            if (other := claim(self.disputed, side, keys, fits)) is not None:
+                return other
+            if (other := claim(self.explained, side, keys, fits)) is not None:
+                self.known.take_back(other.finding)
+                self._count_explained(other.finding, -1)
+                return other
+        return None
+
+    def _joins(self, half: Half) -> bool:
+        """Whether rules see a leftover and a later one of its identity as one event that has changed."""
+        return self._rules.identity is not None and (half.by_clock or self._by_rules)
 
     def _whole(self, one: Half, other: Half) -> Half:
         """The one difference that two halves make, of which none is booked."""
@@ -227,7 +238,7 @@ class Differences:
         finding = half.finding
         other: tuple[Kind, ...] = ("extra", "duplicate") if finding.kind == "missing" else ("missing",)
         kinds = (*self._names_of(half), *other)
-        return any(self.known.speaks_of(finding._replace(kind=kind)) for kind in kinds)
+        return self._joins(half) or any(self.known.speaks_of(finding._replace(kind=kind)) for kind in kinds)
 
     def _may_be_known(self, half: Half) -> bool:
         """Whether a known difference may cover a leftover under the name that its other half gives it."""
@@ -235,10 +246,10 @@ class Differences:
         return any(self.known.may_cover(finding, self.ledger.matched) for finding in named)
 
     def _names_of(self, half: Half) -> Iterator[Kind]:
-        """What a leftover may turn out to be: moved if it has an order, changed if a clock proved it."""
+        """What a leftover may turn out to be."""
         if self._depends(half.finding.event):
             yield "reordered"
-        if half.by_clock and self._rules.identity is not None:
+        if self._joins(half):
             yield "changed"
 
     def _awaits_room(self, finding: Finding) -> bool:
