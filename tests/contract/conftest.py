@@ -60,7 +60,7 @@ class OnKafka:
     def __init__(
         self, kafka: Kafka, make: MakeTopic, partitions: int = 1, control: str = "", **config: Any
     ) -> None:
-        self._brokers, self._control, self.opened = kafka.brokers, control or None, list[KafkaSource]()
+        self.brokers, self._control, self.opened = kafka.brokers, control or None, list[KafkaSource]()
         self.topics = {side: make(partitions=partitions, config=ANY_TIME) for side in Side}
         self.hand = KafkaTopics(kafka.brokers, self.topics)
         self.of_control = KafkaTopics(kafka.brokers, {Side.LEFT: control})
@@ -79,7 +79,7 @@ class OnKafka:
     def source(self, settings: dict[str, str | int | bool] | None = None, **more: Any) -> KafkaSource:
         """A source that is closed after the test."""
         options = {"control": self._control, **more}
-        self.opened.append(KafkaSource(self._brokers, "contract", self.topics, settings or {}, **options))
+        self.opened.append(KafkaSource(self.brokers, "contract", self.topics, settings or {}, **options))
         return self.opened[-1]
 
 

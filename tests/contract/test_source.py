@@ -13,8 +13,9 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.contract.conftest import Make, OpenSource
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually, gathered
+from twinstream.adapters.kafka.records import KafkaEnds
 from twinstream.adapters.kafka.results import ResultsTopics
-from twinstream.adapters.kafka.source import KafkaSource, whole_record
+from twinstream.adapters.kafka.source import KafkaSource, reading, whole_record
 from twinstream.core.events import Place, Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.ports import Batch, Gap, Recalling, Source
@@ -97,6 +98,22 @@ def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marke
         lambda: source.poll(Side.LEFT, 0.1) == [] and source.ends()[Side.LEFT] == {0: last + 1},
         what="the end is behind the last record",
     )
+
+
+@pytest.mark.requires_kafka
+def test_where_a_partition_ends_that_another_reads_is_told_without_markers_of_transactions(
+    on_kafka: Make,
+) -> None:
+    made = on_kafka(partitions=2, **{"transactional.id": uuid.uuid4().hex})
+    made.producer.init_transactions(30)
+    for partition, fails in ((0, False), (0, True), (1, True)):
+        made.producer.begin_transaction()
+        made.write(b"0", b"1", partition=partition)
+        made.producer.abort_transaction(30) if fails else made.producer.commit_transaction(30)
+    topic, ends = made.topics[Side.LEFT], KafkaEnds(reading(made.brokers, "t", {}))
+    assert [ends.end(topic, 0, position) for position in (0, 1, 2, 6)] == [6, 6, 2, 6]
+    assert ends.ended(topic, {0: 1, 1: 0}) == {1: 0}
+    assert ends.ended(topic, {0: 2, 1: 3}) == {0: 2, 1: 3}
 
 
 def _begin(source: Source) -> None:

@@ -6,7 +6,7 @@ A batch takes effect as a whole or not at all, as Spark has it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -44,6 +44,10 @@ class MemoryLookout:
         self.topics, self.control, self.recall = reader.topics, reader.control, reader.recall
         self.seen, self.look = reader.seen, reader.look
         reader.assign({side: {} for side in Side})  # from when on it looks
+
+    def ended(self, side: Side, positions: Mapping[int, int]) -> dict[int, int]:
+        ends = self._source.ends()[side]
+        return {p: offset for p, offset in positions.items() if offset >= ends[p]}
 
     def follower(self) -> Follower:
         return self._source.reader()
@@ -159,7 +163,7 @@ class Tasks:
             self.job.spec,
             Codec(self.job.spec),
             self.job.shards,
-            lambda topic, partition: self.source.ends()[names[topic]][partition],
+            lambda topic, partition, _: self.source.ends()[names[topic]][partition],
         )
         found = [
             parcel.to_pandas()

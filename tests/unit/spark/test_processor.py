@@ -17,6 +17,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SourceError
 from twinstream.spark.matcher import processor
 from twinstream.spark.matcher.job import start_found
+from twinstream.spark.matcher.source import FedSource
 from twinstream.spec.decode.headers import input_header
 from twinstream.spec.load import loads
 
@@ -138,3 +139,17 @@ def test_a_state_that_is_longer_than_spark_takes_at_once_is_saved_in_pieces_and_
     assert (tasks.status().matched, tasks.status().verdict) == (2_000, "EQUIVALENT")
     parts = [part for part, _ in tasks.handles[0].variables["pieces"]._values]
     assert len(parts) < 2 * len(set(parts)), "the pieces of what was longer have left"
+
+
+def test_a_partition_ends_behind_its_last_record_whatever_marks_of_transactions_follow(
+    source: MemorySource,
+) -> None:
+    write(source, LEFT, 0, 0, 1)
+    marked = {side: topic._replace(ends={0: topic.ends[0] + 1}) for side, topic in source.topics().items()}
+    fed = FedSource(marked, MemoryLookout(source))
+    fed.assign({LEFT: {0: 1}, RIGHT: {0: 0}})
+    assert fed.ends() == {LEFT: {0: 3}, RIGHT: {0: 0}}, "the reference has a record to be read"
+    fed.reached(LEFT, 0, 2)
+    source.add_partition(RIGHT)
+    fed.extend(RIGHT, 1, 0)
+    assert fed.ends() == {LEFT: {0: 2}, RIGHT: {0: 0, 1: 0}}

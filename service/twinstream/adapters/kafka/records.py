@@ -2,7 +2,7 @@
 
 `KafkaRecall` reads them beside the matching, within a given time. It uses its own consumer, made on first
 use, so that the positions of the matcher do not change. The consumer fetches little at a time, since the
-wanted records are scattered.
+wanted records are scattered. `KafkaEnds` tells with such a consumer whether there is a record at all.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka.client import LinkFaults, Properties, opened
+from twinstream.adapters.kafka.client import LinkFaults, Properties, opened, reason_of
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 from twinstream.ports import KeptRecord
@@ -24,6 +25,8 @@ FORWARD = 1000
 """Up to so many records are read and skipped rather than seeking past them."""
 SILENCE_SECONDS = 10.0
 METADATA_SECONDS = 2.0
+END_SECONDS = 60.0
+"""A task of Spark fails without an answer; Spark itself waits twice as long for a record."""
 _DEFAULTS: Properties = {
     "group.id": "twinstream.replay",
     "auto.offset.reset": "error",
@@ -112,9 +115,13 @@ def of_partition(
                 yield left.pop(), KeptRecord(read(message), message.timestamp()[1])
 
 
+_PLACED = (KafkaError._AUTO_OFFSET_RESET, KafkaError._PARTITION_EOF)
+"""Errors about offsets that no longer, or do not yet, exist."""
+
+
 def _check(error: KafkaError) -> None:
-    """Ignore errors about offsets that no longer, or do not yet, exist. Raises SourceError for all others."""
-    if error.code() not in (KafkaError._AUTO_OFFSET_RESET, KafkaError._PARTITION_EOF):
+    """Ignore errors about offsets. Raises SourceError for all others."""
+    if error.code() not in _PLACED:
         raise SourceError(f"Kafka cannot be read: {error.str()}")
 
 
@@ -168,3 +175,56 @@ class KafkaRecall:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+
+class KafkaEnds:
+    """Tells where partitions end for readers of committed records, with the properties of a source.
+
+    Kafka's own end lies behind marks of transactions, too, which are no records. Only the report of a
+    consumer that it has come to the end shows that there are no more.
+    """
+
+    def __init__(self, config: Properties) -> None:
+        self._config = {**config, **_SPARING}
+
+    @cached_property
+    def _consumer(self) -> Consumer:
+        return opened(Consumer, self._config)
+
+    def end(self, topic: str, partition: int, position: int) -> int:
+        """The end of a partition: the position, if no record lies behind it. Raises SourceError."""
+        place = TopicPartition(topic, partition)
+        try:
+            told = self._consumer.get_watermark_offsets(place, END_SECONDS)
+        except KafkaException as error:
+            raise SourceError(f"kafka does not tell where topic {topic} ends: {reason_of(error)}") from None
+        if told is None:
+            raise _silent(topic)
+        end = int(told[1])
+        return position if position < end and self.ended(topic, {partition: position}) else end
+
+    def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
+        """Those positions in partitions of a topic behind which no record lies. Raises SourceError."""
+        consumer, left, found = self._consumer, dict(positions), dict[int, int]()
+        know(consumer, topic)
+        consumer.assign([TopicPartition(topic, *place) for place in left.items()])
+        until = time.monotonic() + END_SECONDS
+        try:
+            while left:
+                message = consumer.poll(max(0.0, until - time.monotonic()))
+                if message is None:
+                    raise _silent(topic)
+                partition, error = message.partition(), message.error()
+                if partition not in left or (error is not None and error.code() not in _PLACED):
+                    continue  # It may be read later.
+                position = left.pop(partition)
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    found[partition] = position
+                consumer.incremental_unassign([TopicPartition(topic, partition)])
+        finally:
+            consumer.unassign()
+        return found
+
+
+def _silent(topic: str) -> SourceError:
+    return SourceError(f"kafka does not tell where topic {topic} ends")

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
-from twinstream.adapters.kafka.client import config_of
+from twinstream.adapters.kafka.records import KafkaEnds
+from twinstream.adapters.kafka.source import reading
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.masking import fresh_secret
@@ -33,7 +33,7 @@ from twinstream.intake.control import unreliable
 from twinstream.ports import Positions
 from twinstream.spark.matcher.kafka_options import options_of
 from twinstream.spark.matcher.location import CONF, Beginning, Location, Moved, begun_at, moved_here
-from twinstream.spark.matcher.parcels import SCHEMA, UNKNOWN, Dealer
+from twinstream.spark.matcher.parcels import SCHEMA, Dealer
 from twinstream.spark.matcher.processor import OUTPUT, Job, ShardProcessor
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.source import FedSource, KafkaLookout, Lookout
@@ -45,7 +45,6 @@ from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
-END_SECONDS = 5.0
 START_SECONDS = 1.0
 """The time between two looks for a start at the input."""
 SECRET_IN_FILE = (
@@ -227,18 +226,6 @@ _dealers: dict[str, Dealer] = {}
 def _dealer(job: Job) -> Dealer:
     """The dealer of this process, which remembers the shards of keys between tasks."""
     if job.run not in _dealers:
-        _dealers[job.run] = Dealer(job.spec, Codec(job.spec), job.shards, _ends(job))
+        ends = KafkaEnds(reading(job.brokers, job.spec.name, job.kafka))
+        _dealers[job.run] = Dealer(job.spec, Codec(job.spec), job.shards, ends.end)
     return _dealers[job.run]
-
-
-def _ends(job: Job) -> Callable[[str, int], int]:
-    more = {"group.id": f"twinstream.{job.spec.name}.ends", "isolation.level": "read_committed"}
-    consumer = Consumer({**config_of(job.brokers, job.kafka), **more})
-
-    def end(topic: str, partition: int) -> int:
-        try:
-            return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), END_SECONDS)[1])
-        except (KafkaException, TypeError):  # The client returns None when the time is over.
-            return UNKNOWN
-
-    return end

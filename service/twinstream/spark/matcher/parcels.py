@@ -29,8 +29,7 @@ from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 UNKNOWN = -1
-"""The end of a partition that Kafka did not tell."""
-
+"""The end in parcels that are not the last one of their partition."""
 
 _PLAIN = ("value", "offset", "timestamp_ms")
 
@@ -76,7 +75,7 @@ SCHEMA = from_arrow_schema(_ARROW)
 
 
 class Dealer:
-    """Packs the rows of Spark's Kafka source; `ends` tells the end of a partition of a topic."""
+    """Packs the rows of Spark's Kafka source; `ends` tells where a topic's partition, read so far, ends."""
 
     def __init__(self, spec: Spec, codec: Codec, shards: int, ends: Any) -> None:
         self._spec, self._codec, self._ends = spec, codec, ends
@@ -93,7 +92,7 @@ class Dealer:
                     gap = isinstance(part, Gap)
                     yield _arrow(self._gaps(part) if gap else self._packed(Side(side), partition, part))
         for (side, partition), (position, newest_ms) in reached.items():
-            end = self._ends(self._spec.version_of(Side(side)).topic, partition)
+            end = self._ends(self._spec.version_of(Side(side)).topic, partition, position)
             yield _arrow(
                 Parcel(number, side, partition, position, position, end, newest_ms, None)
                 for number in self._shards

@@ -30,7 +30,7 @@ from twinstream.intake.falls import Caution, Trail
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Item, Topic
 from twinstream.spark.matcher.location import read
-from twinstream.spark.matcher.parcels import UNKNOWN, Parcel
+from twinstream.spark.matcher.parcels import Parcel
 from twinstream.spark.matcher.python_worker import spare
 from twinstream.spark.matcher.rehearsal import Step, runs_again, shared_trail, survivable
 from twinstream.spark.matcher.results import rows_of
@@ -148,7 +148,7 @@ class ShardProcessor(StatefulProcessor):
         for side, items in steps:
             feed(live.worker, side, items, patience)
         for parcel in parcels:
-            if parcel.end != UNKNOWN:
+            if parcel.is_last:
                 live.source.reached(Side(parcel.side), parcel.partition, parcel.end)
         live.worker.settle()
         if parcels:

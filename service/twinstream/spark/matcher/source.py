@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from twinstream.adapters.kafka.client import Properties
-from twinstream.adapters.kafka.records import KafkaRecall
+from twinstream.adapters.kafka.records import KafkaEnds, KafkaRecall
 from twinstream.adapters.kafka.source import ControlReader, reading, record_reader
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
@@ -53,6 +53,9 @@ class Lookout(Protocol):
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
         """The records at some places."""
 
+    def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
+        """Those positions in partitions of a side behind which no record lies. Raises SourceError."""
+
     def follower(self) -> Follower | None:
         """A new reader of the control topic, if anything depends on it."""
 
@@ -62,6 +65,7 @@ class KafkaLookout:
 
     def __init__(self, spec: Spec, brokers: str, properties: Properties) -> None:
         names = {side: spec.version_of(side).topic for side in Side}
+        self._names, self._ends = names, KafkaEnds(reading(brokers, spec.name, properties))
         self._config, self._followed = reading(brokers, spec.name, properties), spec.followed
         self._admin = TopicsAdmin(names, brokers, properties, spec.followed)
         self._watch = TopicWatch(self._admin.look, self._admin.is_as, LOOK_SECONDS)
@@ -81,6 +85,10 @@ class KafkaLookout:
         """The last look."""
         return self._watch.seen
 
+    def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
+        """Those positions behind which no record lies."""
+        return self._ends.ended(self._names[side], positions)
+
     def follower(self) -> Follower | None:
         """A new reader of the control topic."""
         return None if self._followed is None else ControlReader(self._followed, self._config)
@@ -92,11 +100,12 @@ class FedSource:
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
         self._topics, self._follower = topics, lookout.follower()
         self.seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
+        self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
 
     def reached(self, side: Side, partition: int, end: int) -> None:
         """Note the end of a partition, as Kafka told it to the task that read the partition."""
-        self._ends[side][partition] = max(end, self._ends[side].get(partition, 0))
+        self._ends[side][partition] = end  # A smaller one than before leaves out marks of transactions.
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""
@@ -114,10 +123,20 @@ class FedSource:
         return None
 
     def extend(self, side: Side, partition: int, offset: int) -> None:
-        """Do nothing: Spark reads new partitions by itself."""
+        """Note where a new partition ends; Spark reads it by itself."""
+        self._look_behind(side, {partition: offset})
 
     def assign(self, positions: Positions) -> None:
-        """Do nothing: Spark has assigned them."""
+        """Note which partitions are read to their end; Spark has assigned them."""
+        for side in Side:
+            self._look_behind(side, positions[side])
+
+    def _look_behind(self, side: Side, positions: Mapping[int, int]) -> None:
+        """Find the ends that marks of transactions hide: no task that reads records will tell them."""
+        ends = self._ends[side]
+        behind = {p: offset for p, offset in positions.items() if p not in ends or offset < ends[p]}
+        if behind:
+            ends.update(self._ended(side, behind))
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
         """Do nothing: the query limits its batches."""
