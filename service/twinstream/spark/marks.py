@@ -1,9 +1,9 @@
 """Marks the records of a batch with the headers of `spec.decode.headers`, in Spark's own plan.
 
 Which task writes a row, and in which attempt, is known on the executor alone. There the name of the thread
-tells it: `Executor task launch worker for task 3.0 in stage 2.0 (TID 5)`. SQL can read it, so no Python
-worker touches a row. A stage that is run again counts its attempts from 0 again; so the attempt of the stage
-is part of the number.
+tells the attempt: `Executor task launch worker for task 3.0 in stage 2.0 (TID 5)`. SQL can read it, so no
+Python worker touches a row. A stage that is run again counts its attempts from 0 again; so the attempt of the
+stage is part of the number. It also counts the tasks that are left from 0; so Spark tells the partition.
 
 The plan is written as SQL: each `Column` that is made in Python is a call to the JVM, and a batch would wait
 for fifty of them.
@@ -25,7 +25,9 @@ KEPT = ("key", "value", "headers", "partition")
 TASK = "twinstream_task"
 """The column that says which task writes a row, such as `3.0 in stage 2.0`."""
 _THREAD = "reflect('java.lang.Thread', 'currentThread')"
-_OF_THREAD = f"substring_index(substring_index({_THREAD}, ' for task ', -1), ' (TID', 1)"
+_OF_THREAD = (
+    f"concat(spark_partition_id(), '.', substring_index(substring_index({_THREAD}, ' (TID', 1), '.', -2))"
+)
 _OF_PARTITION = "concat(spark_partition_id(), '.0 in stage 0.0')"
 """The same where `reflect` is forbidden: no task may have a second attempt then."""
 _FIRST = f"substring_index({TASK}, ' ', 1)"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.integration.spark.conftest import EVENTS, ORIGIN, Pipelines, attempts, compared
 from tests.support.spark import SOCKETS
 from twinstream.errors import SinkError
 from twinstream.spark import KafkaSink
-from twinstream.spark.marks import TASK, TASK_ATTEMPT
+from twinstream.spark.marks import TASK, TASK_ATTEMPT, marked
 from twinstream.spec.decode.control import control_record
 
 pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(300)]
@@ -47,6 +47,19 @@ def test_a_stage_that_is_run_again_goes_on_with_the_attempts_of_its_tasks(pipeli
     numbers |= {"12.2 in stage 2.10": "12.10002"}
     rows = pipelines.spark.createDataFrame([(task,) for task in numbers], [TASK])
     assert {row[0]: row[1] for row in rows.selectExpr(TASK, TASK_ATTEMPT).collect()} == numbers
+
+
+def attempt(rows: DataFrame) -> bytes:
+    """The mark of the first row, as a batch gets it."""
+    (row,) = marked(rows, "q", 0, "run", (), reflect=True).take(1)
+    return bytes({header["key"]: header["value"] for header in row["headers"]}["twinstream-attempt"])
+
+
+def test_a_task_is_named_by_its_partition_also_where_spark_runs_only_the_tasks_that_are_left(
+    session: SparkSession,
+) -> None:
+    rows = session.range(0, 8, 1, 4).where("id > 5").selectExpr("cast(id as string) value")
+    assert attempt(rows) == b"run/3.0", "take looks at partition 0, and then runs three tasks"
 
 
 def test_headers_and_partitions_of_the_rows_stay(pipelines: Pipelines) -> None:
