@@ -5,6 +5,9 @@ tells the attempt: `Executor task launch worker for task 3.0 in stage 2.0 (TID 5
 Python worker touches a row. A stage that is run again counts its attempts from 0 again; so the attempt of the
 stage is part of the number. It also counts the tasks that are left from 0; so Spark tells the partition.
 
+Rows that the driver makes, such as those of `VALUES`, get their marks in the driver, where no thread runs a
+task. Each is in the first attempt.
+
 The plan is written as SQL: each `Column` that is made in Python is a call to the JVM, and a batch would wait
 for fifty of them.
 """
@@ -36,7 +39,9 @@ _AGAIN = (
     f"cast(substring_index({TASK}, '.', -1) AS bigint) * {STAGE_ATTEMPT}"
     f" + cast(substring_index({_FIRST}, '.', -1) AS bigint))"
 )
-TASK_ATTEMPT = f"if(endswith({TASK}, '.0'), {_FIRST}, {_AGAIN})"
+_IN_TASK = f"if(endswith({TASK}, '.0'), {_FIRST}, {_AGAIN})"
+_IN_DRIVER = f"concat(substring_index({TASK}, '.', 1), '.0')"
+TASK_ATTEMPT = f"if(contains({TASK}, ' in stage '), {_IN_TASK}, {_IN_DRIVER})"
 """TASK.ATTEMPT of that column; short where it is the first attempt of the stage."""
 _NONE = "cast(array() AS array<struct<key:string,value:binary>>)"
 

@@ -44,7 +44,7 @@ def test_a_record_names_its_query_batch_attempt_and_input(pipelines: Pipelines) 
 
 def test_a_stage_that_is_run_again_goes_on_with_the_attempts_of_its_tasks(pipelines: Pipelines) -> None:
     numbers = {"3.0 in stage 2.0": "3.0", "3.1 in stage 20.0": "3.1", "0.0 in stage 2.1": "0.1000"}
-    numbers |= {"12.2 in stage 2.10": "12.10002"}
+    numbers |= {"12.2 in stage 2.10": "12.10002", "0.Thread[stream execution]": "0.0"}
     rows = pipelines.spark.createDataFrame([(task,) for task in numbers], [TASK])
     assert {row[0]: row[1] for row in rows.selectExpr(TASK, TASK_ATTEMPT).collect()} == numbers
 
@@ -60,6 +60,15 @@ def test_a_task_is_named_by_its_partition_also_where_spark_runs_only_the_tasks_t
 ) -> None:
     rows = session.range(0, 8, 1, 4).where("id > 5").selectExpr("cast(id as string) value")
     assert attempt(rows) == b"run/3.0", "take looks at partition 0, and then runs three tasks"
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_rows_that_the_driver_makes_are_of_the_first_attempt(session: SparkSession, ansi: str) -> None:
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        assert attempt(session.sql("SELECT * FROM VALUES ('a') AS rows(value)")) == b"run/0.0"
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")
 
 
 def test_headers_and_partitions_of_the_rows_stay(pipelines: Pipelines) -> None:
