@@ -15,6 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from twinstream.errors import SinkError
 from twinstream.spark import checks
 from twinstream.spark.control import ControlWriter
 from twinstream.spark.late import LateCount
@@ -45,7 +46,7 @@ class KafkaSink:
 
     Raises:
         SinkError: at its first batch, before anything is written, if what it needs is not there; `checks`
-            has the list.
+            has the list. At a second call in a batch.
     """
 
     def __init__(
@@ -70,10 +71,16 @@ class KafkaSink:
         self._writer: ControlWriter | None = None
         self._late: LateCount | None = None
         self._written: Offsets = {}
+        self._done: tuple[str, int] | None = None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch: Spark calls it."""
         running = running_batch(batch, number)
+        if self._done == (running.run_id, number):  # A second call would be a retry, which hides duplicates.
+            raise SinkError(
+                f"the sink was called twice in batch {number}: union the rows, or make one sink for each "
+                "output"
+            )
         if self._late is None or running.run_id != self._late.run:
             self._begin(batch, running)
             self._late = LateCount(running.run_id, number)
@@ -82,6 +89,7 @@ class KafkaSink:
         self._write(batch, query, number, execution)
         if self._writer is not None:
             self._writer.write(partial(self._record, running, query, number, execution))
+        self._done = running.run_id, number
 
     def _begin(self, batch: DataFrame, running: RunningBatch) -> None:
         """Connect, and check what a run needs."""

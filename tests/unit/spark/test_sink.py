@@ -1,0 +1,55 @@
+"""What the sink does in a batch, without Spark."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from twinstream.errors import SinkError
+from twinstream.spark import KafkaSink, sink
+from twinstream.spark.running import RunningBatch
+
+
+class Written:
+    """Runs the batches of a sink; what it writes may fail."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.batches, self.fails, self._run = list[int](), False, "run-0"
+        patch.setattr(sink, "running_batch", lambda *_: self._running())
+        patch.setattr(KafkaSink, "_begin", lambda *_: None)
+        patch.setattr(
+            KafkaSink, "_write", lambda _sink, _rows, _query, number, _execution: self._note(number)
+        )
+        self.sink = KafkaSink(brokers="b:1", topic="out", query="q", version="1")
+
+    def _running(self) -> RunningBatch:
+        return RunningBatch("spark-id", self._run, "/checkpoint", False, {}, {}, None, None)
+
+    def _note(self, number: int) -> None:
+        if self.fails:
+            raise RuntimeError("the task is lost")
+        self.batches.append(number)
+
+    def run(self, number: int, run: str = "run-0") -> None:
+        batch: Any = None
+        self._run = run
+        self.sink(batch, number)
+
+
+def test_a_batch_is_written_twice_only_after_a_failure_or_in_another_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = Written(monkeypatch)
+    written.fails = True
+    with pytest.raises(RuntimeError):
+        written.run(0)
+    written.fails = False
+    written.run(0)
+    said = "the sink was called twice in batch 0: union the rows, or make one sink for each output"
+    with pytest.raises(SinkError, match=re.escape(said)):
+        written.run(0)
+    written.run(1)
+    written.run(1, "run-1")
+    assert written.batches == [0, 1, 1]
