@@ -125,6 +125,13 @@ def _by_topic(text: str) -> list[tuple[str, dict[str, int]]]:
         offsets = json.loads(text)
     except ValueError:
         return []
-    if not isinstance(offsets, dict) or not all(isinstance(of, dict) for of in offsets.values()):
+    if not isinstance(offsets, dict) or not all(map(_are_kafkas, offsets.values())):
         return []
     return list(offsets.items())
+
+
+def _are_kafkas(offsets: object) -> bool:
+    """Whether these are offsets by partition, and not what a source of another kind has in their place."""
+    return isinstance(offsets, dict) and all(
+        partition.isdecimal() and type(offset) is int and offset >= 0 for partition, offset in offsets.items()
+    )
