@@ -2,7 +2,7 @@
 
 They are proofs for whoever compares the output; the query itself needs none. So a control topic that is away
 neither fails nor slows the query: the wait for it is bounded, one warning is logged, and the next record
-contains all that the lost ones said.
+contains all that the lost ones said. Nor does a record that cannot be made.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable
 
-from twinstream.errors import SinkError
 from twinstream.spark.topics import Topics
 from twinstream.spec.decode.control import ControlRecord
 
@@ -34,7 +33,7 @@ class ControlWriter:
             return
         try:
             self._topics.write(self._topic, record().model_dump_json().encode())
-        except SinkError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the query goes on
             if self._away_until is None:
                 log.warning(
                     "%s: the query goes on, and until control records are written again, an event that is "

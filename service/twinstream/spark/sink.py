@@ -126,6 +126,6 @@ class KafkaSink:
             consumed_from=running.consumed_from,
             watermark=running.watermark,
             written={self.topic: self._written},
-            rows=sum(end - before.get(partition, 0) for partition, end in self._written.items()),
+            rows=sum(max(0, end - before.get(partition, 0)) for partition, end in self._written.items()),
             late=None if self._late is None else self._late.told,
         )
