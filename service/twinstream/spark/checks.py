@@ -52,14 +52,16 @@ def of_session(session: SparkSession, *, reflect: bool) -> None:
         raise SinkError(f"KafkaSink needs Spark 4.0 or newer, and this is {session.version}")
     if reflect:
         return
-    failures = session.sparkContext.getConf().get("spark.task.maxFailures", "4")
-    speculates = session.sparkContext.getConf().get("spark.speculation", "false")
+    conf = session.sparkContext.getConf()
+    failures, speculates = conf.get("spark.task.maxFailures", "4"), conf.get("spark.speculation", "false")
+    stages = conf.get("spark.stage.maxConsecutiveAttempts", "4")
     master = str(session.sparkContext.master)
     local = master.startswith("local") and "," not in master
-    if (failures != "1" and not local) or speculates == "true":
+    if (failures != "1" and not local) or stages != "1" or speculates == "true":
         raise SinkError(
             "KafkaSink(reflect=False) cannot tell the attempts of a task apart: set spark.task.maxFailures "
-            "to 1 and spark.speculation to false, so that a failed task runs the whole batch again"
+            "and spark.stage.maxConsecutiveAttempts to 1 and spark.speculation to false, so that a failed "
+            "task runs the whole batch again"
         )
 
 

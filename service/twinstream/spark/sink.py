@@ -42,7 +42,8 @@ class KafkaSink:
             written. It brings all rows of a key into one task.
         options: Further options of Spark's Kafka writer, such as ``{"kafka.security.protocol": "SSL"}``.
         reflect: Whether Spark may call `reflect`, which tells the attempts of a task apart. Without it no
-            task may be retried: `spark.task.maxFailures` has to be 1, and speculation off.
+            task may be retried: `spark.task.maxFailures` and `spark.stage.maxConsecutiveAttempts` have to be
+            1, and speculation off.
 
     Raises:
         SinkError: at its first batch, before anything is written, if what it needs is not there; `checks`
