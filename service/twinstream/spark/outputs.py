@@ -70,8 +70,8 @@ class Input:
         return reader.parquet(str(folder))
 
 
-def written_by(output: Any, given: Input | None, mode: str = "append") -> list[bytes]:
-    """The values of the records that an `Output` writes, in order.
+def written_by(output: Any, given: Input | None, mode: str = "append") -> list[bytes | None]:
+    """The values of the records that an `Output` writes, in order; None for a record without one.
 
     Raises:
         OutputError: it is no output, or a function has no input.
@@ -89,13 +89,13 @@ def written_by(output: Any, given: Input | None, mode: str = "append") -> list[b
         return _collected(made, Path(folder), mode)
 
 
-def _collected(output: DataFrame, folder: Path | None, mode: str) -> list[bytes]:
+def _collected(output: DataFrame, folder: Path | None, mode: str) -> list[bytes | None]:
     if not output.isStreaming:
         return _values(output)
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="twinstream-") as temporary:
             return _collected(output, Path(temporary), mode)
-    found: list[bytes] = []
+    found: list[bytes | None] = []
 
     def collect(batch: DataFrame, _number: int) -> None:
         found.extend(_values(batch))
@@ -107,12 +107,13 @@ def _collected(output: DataFrame, folder: Path | None, mode: str) -> list[bytes]
     return found
 
 
-def _values(rows: DataFrame) -> list[bytes]:
+def _values(rows: DataFrame) -> list[bytes | None]:
     """The values of records; other rows become JSON."""
     is_text = "value" in rows.columns and isinstance(rows.schema["value"].dataType, BinaryType | StringType)
     if not is_text or not RECORD_COLUMNS.issuperset(rows.columns):
         rows = records(rows)
-    return [bytes(row[0]) for row in rows.select(rows["value"].cast("binary")).collect()]
+    found = rows.select(rows["value"].cast("binary")).collect()
+    return [None if row[0] is None else bytes(row[0]) for row in found]
 
 
 def _sizes(count: int, batches: int | Sequence[int] | None) -> list[int]:

@@ -8,7 +8,7 @@ No service, broker or store is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -17,7 +17,11 @@ from pyspark.sql.types import StructType
 
 from twinstream import testing
 from twinstream.answers import Answer
+from twinstream.core.events import Side
+from twinstream.errors import OutputError
+from twinstream.explain.divergence import NAMES
 from twinstream.spark.outputs import Input, Job, Output, written_by
+from twinstream.spec.file.model import Spec
 
 SHUFFLE = "spark.sql.shuffle.partitions"
 PARTITIONINGS = (1, 3)
@@ -56,12 +60,27 @@ def check(
     Raises:
         SpecError: The comparison breaks a rule.
         InputError: A row is no event of the comparison.
-        OutputError: An output is none, or a function has no input.
+        OutputError: An output is none, a function has no input, or a row has no value.
     """
     comparison = testing.spec_of(spec)
     given = None if input is None else Input(input, schema, batches)
     left, right = (written_by(output, given, mode) for output in (reference, candidate))
-    return testing.check(comparison, left, right, **options)
+    return _compared(comparison, left, right, options)
+
+
+def _compared(
+    spec: Spec, left: list[bytes | None], right: list[bytes | None], options: Mapping[str, Any]
+) -> Answer:
+    """The answer for the records of two outputs, without the tombstones that the comparison ignores."""
+    kept = []
+    for side, values in zip(Side, (left, right), strict=True):
+        if None in values and spec.decode_of(side).tombstones != "ignore":
+            raise OutputError(
+                f"row {values.index(None) + 1} of the {NAMES[side]} has no value: a tombstone is no event; "
+                "`decode: {tombstones: ignore}` leaves it out"
+            )
+        kept.append([value for value in values if value is not None])
+    return testing.check(spec, *kept, **options)
 
 
 class Variant(NamedTuple):
@@ -117,7 +136,7 @@ def self_check(
     """
     comparison = testing.spec_of(spec)
     whole = Input(input, schema)
-    base: list[bytes] | None = None
+    base: list[bytes | None] | None = None
     answers = {}
     for variant in _variants(len(whole.rows)):
         with _shuffling(variant.partitions):
@@ -126,7 +145,7 @@ def self_check(
         if base is None:
             base = written
         else:
-            answers[variant] = testing.check(comparison, base, written, **options)
+            answers[variant] = _compared(comparison, base, written, options)
     return SelfCheck(answers)
 
 

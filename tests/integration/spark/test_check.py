@@ -62,12 +62,19 @@ def test_batch_and_streaming_outputs_are_compared_with_each_other(session: Spark
     assert check(ORDER, records, rides).equivalent, "records of Kafka are compared by their value"
 
 
+def test_a_record_without_a_value_is_left_out_where_the_comparison_says_so(session: SparkSession) -> None:
+    rows = session.sql("""SELECT * FROM VALUES ('a', '{"taxi": 1}'), ('a', NULL) AS t(key, value)""")
+    assert check({**ORDER, "decode": {"format": "json", "tombstones": "ignore"}}, rows, rows).matched == 1
+    with pytest.raises(OutputError, match="row 2 of the reference has no value: a tombstone is no event; "):
+        check(ORDER, rows, rows)
+
+
 def test_the_input_comes_in_the_batches_that_were_asked_for() -> None:
     def counting(rides: DataFrame) -> DataFrame:
         return rides.groupBy().agg(fn.count(fn.lit(1)).alias("rides"))
 
     counts = written_by(counting, Input(RIDES, RIDE, [5, 5, 10]), "complete")
-    assert [json.loads(value)["rides"] for value in counts] == [5, 10, 20]
+    assert [json.loads(value or b"")["rides"] for value in counts] == [5, 10, 20]
 
 
 def test_a_version_that_loses_its_order_is_found_without_another_one() -> None:
