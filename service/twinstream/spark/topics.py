@@ -41,7 +41,10 @@ class LastRecord(NamedTuple):
 
 
 class Topics:
-    """The topics of one Kafka cluster, seen from the driver; `options` are those of Spark's Kafka writer."""
+    """The topics of one Kafka cluster, seen from the driver; `options` are those of Spark's Kafka writer.
+
+    Raises SinkError if no client can be made with these.
+    """
 
     def __init__(self, jvm: Any, options: Mapping[str, str]) -> None:
         self._jvm, self._kafka = jvm, jvm.org.apache.kafka
@@ -52,7 +55,8 @@ class Topics:
         answers = {"default.api.timeout.ms": str(WAIT_MS), "request.timeout.ms": str(WAIT_MS)}
         reading = {"key.deserializer": f"{BYTES}Deserializer", "value.deserializer": f"{BYTES}Deserializer"}
         self._answers = answers
-        consumer = self._clients.consumer.KafkaConsumer(self._properties({**answers, **reading}))
+        with _asking(f"kafka at {options[SERVERS]}"):
+            consumer = self._clients.consumer.KafkaConsumer(self._properties({**answers, **reading}))
         self._consumer = self._closed_with_this(consumer)
         self._producer: Any = None
 
@@ -82,7 +86,8 @@ class Topics:
         """Whether Kafka throws away records of a topic that have a later one with their key."""
         resource = self._kafka.common.config.ConfigResource
         name = resource(resource.Type.TOPIC, topic)
-        admin = self._clients.admin.AdminClient.create(self._properties(self._answers))
+        with _asking(f"topic {topic}"):
+            admin = self._clients.admin.AdminClient.create(self._properties(self._answers))
         try:
             with _asking(f"topic {topic}"):
                 asked = admin.describeConfigs(self._jvm.java.util.Collections.singleton(name)).all()
@@ -112,7 +117,8 @@ class Topics:
             limits |= {"delivery.timeout.ms": 2 * PATIENCE_MS}
             writing = {"key.serializer": f"{BYTES}Serializer", "value.serializer": f"{BYTES}Serializer"}
             writing |= {name: str(limit) for name, limit in limits.items()}
-            producer = self._clients.producer.KafkaProducer(self._properties({**writing, "acks": "all"}))
+            with _asking(f"topic {topic}"):
+                producer = self._clients.producer.KafkaProducer(self._properties({**writing, "acks": "all"}))
             self._producer = self._closed_with_this(producer)
         with _asking(f"topic {topic}"):
             record = self._clients.producer.ProducerRecord(topic, bytearray(value))

@@ -69,6 +69,8 @@ def test_a_listener_that_cannot_write_is_refused_at_once(pipelines: Pipelines) -
         listener(pipelines, "nowhere", two)
     with pytest.raises(SinkError, match="`version` is empty"):
         listener(pipelines, out, two, version=" ")
+    with pytest.raises(SinkError, match="kafka at nowhere"):
+        listener(pipelines, out, two, brokers="nowhere.invalid:1")
 
 
 def test_what_is_no_longer_used_keeps_no_client_in_the_jvm(
