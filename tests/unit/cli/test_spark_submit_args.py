@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
@@ -54,3 +56,15 @@ def test_jars_take_the_place_of_a_package_where_spark_reaches_no_registry(tmp_pa
 def test_what_cannot_be_divided_is_refused_before_the_start(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be divided by key"):
         words(tmp_path, order="total")
+
+
+def test_the_shown_command_keeps_words_together(tmp_path: Path) -> None:
+    spec = tmp_path / "orders of today.yaml"
+    spec.write_text(SPEC.format(order="{per_key: [k]}"))
+    said = CliRunner().invoke(spark_submit_args, [str(spec), *OWN]).output
+    shown = CliRunner().invoke(spark_submit_args, ["--help"]).output
+    command = re.search(r'(?s)(?:eval ")?spark-submit \$\(twinstream .*?\)"?', shown)
+    assert command is not None
+    pretended = "spark-submit() { printf '%s\\n' \"$@\"; }; twinstream() { cat; }\n" + command[0]
+    done = subprocess.run(["bash", "-c", pretended], input=said, capture_output=True, text=True, check=True)
+    assert str(spec) in done.stdout.splitlines()

@@ -39,8 +39,10 @@ def spark_submit_args(
     """Print the arguments of `spark-submit` for the job of a comparison.
 
     \b
-      spark-submit $(twinstream spark-submit-args orders.yaml --brokers kafka:9092 \\
-          --results twinstream.results --checkpoint s3a://state/orders --shards 32)
+      eval "spark-submit $(twinstream spark-submit-args orders.yaml --brokers kafka:9092 \\
+          --results twinstream.results --checkpoint s3a://state/orders --shards 32)"
+
+    The words are printed as a shell reads them; without `eval` one with a space would be two.
 
     Show what the job finds with `twinstream serve orders.yaml --results twinstream.results --shards 32`.
 
