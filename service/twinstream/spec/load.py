@@ -21,7 +21,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
-from twinstream.spec.file.source import SourceText, file_bytes, read_leniently
+from twinstream.spec.file.source import CONTENT, SourceText, file_bytes, read_leniently
 from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
@@ -106,6 +106,21 @@ def digest(spec: Spec) -> str:
             content = file_bytes(place["decode"]["schema_file"])
             place["decode"]["schema_file"] = blake2b(content, digest_size=8).hexdigest()
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def with_schemas(spec: Spec) -> Spec:
+    """The same spec for another host: with the schemas themselves where it has the paths of their files.
+
+    Raises SpecError if one cannot be read.
+    """
+    found: dict[str, Any] = {}
+    for at, decode in spec.decodes:
+        if decode.schema_file is not None:
+            content = CONTENT + file_bytes(decode.schema_file).hex()
+            carried, first = decode.model_copy(update={"schema_file": content}), str(at[0])
+            whole = at == ("decode",)
+            found[first] = carried if whole else getattr(spec, first).model_copy(update={"decode": carried})
+    return spec.model_copy(update=found)
 
 
 def _drop_later_keys(spec: Spec, meaning: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ import pytest
 from tests.support.refusals import HEAD, answer, recorded
 from twinstream.core.events import Side
 from twinstream.errors import SpecError
-from twinstream.spec.load import digest, load, loads
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.load import digest, load, loads, with_schemas
 
 TOTAL = f"{HEAD}order: total\n"
 
@@ -162,6 +163,17 @@ def test_the_digest_is_of_the_schema_and_not_of_its_place(tmp_path: Path) -> Non
     )
     assert one.decode.schema_file != same.decode.schema_file
     assert digest(one) == digest(same) != digest(other)
+
+
+@pytest.mark.parametrize(
+    "text", [TOTAL + AVRO, TOTAL.replace("ads.reference}", f"ads.reference, {AVRO.strip()}}}")]
+)
+def test_a_spec_for_another_host_has_the_schema_itself(tmp_path: Path, text: str) -> None:
+    spec = load(folder_with(tmp_path / "a", '"long"', text))
+    named, carried = digest(spec), with_schemas(spec)
+    (tmp_path / "a" / "schemas" / "ride.avsc").unlink()
+    forms, refused = Codec(carried).forms([b"\x02"], Side.LEFT)
+    assert (len(forms), refused, digest(carried)) == (1, [], named)
 
 
 def test_a_schema_file_that_has_gone_has_no_digest(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal_by_key
-from twinstream.spec.load import digest
+from twinstream.spec.load import digest, with_schemas
 from twinstream.starting.input_start import Found, Opening
 from twinstream.starting.start import Unsafe, positions_of
 
@@ -62,7 +62,9 @@ def job_of(
     java: Mapping[str, Any] | None = None,
     mask_secret: bytes = b"",
 ) -> Job:
-    """What the tasks need to know, but for what `start` decides. Raises SettingsError and SourceError.
+    """What the tasks need to know, but for what `start` decides.
+
+    Raises SettingsError, SourceError and SpecError.
 
     `kafka` are properties of librdkafka, `java` options of Spark's own reader and writer that win over these.
     """
@@ -74,7 +76,8 @@ def job_of(
     topics = lookout.topics()
     if reason := unreliable(spec, lookout.control()):
         raise SettingsError(reason)
-    return Job(spec, brokers, kafka, options, results, shards, uuid4().hex, topics, mask_secret)
+    Codec(spec)  # Where the path of a schema file can still be told.
+    return Job(with_schemas(spec), brokers, kafka, options, results, shards, uuid4().hex, topics, mask_secret)
 
 
 def start_found(spec: Spec, lookout: Lookout, wait: Callable[[str], object]) -> Found:

@@ -49,8 +49,14 @@ class SourceText(NamedTuple):
         return self.lines.get(())
 
 
+CONTENT = "content:"
+"""What stands before the content of a file, in hexadecimal digits, where its path would stand."""
+
+
 def file_bytes(file: str | Path, key: str = "") -> bytes:
     """The content of a file that `key` names. Raises SpecError if it cannot be read."""
+    if str(file).startswith(CONTENT):
+        return bytes.fromhex(str(file).removeprefix(CONTENT))
     try:
         return Path(file).read_bytes()
     except OSError as error:
