@@ -250,5 +250,5 @@ def decides(spec: Spec, noise: Noise) -> str | None:
     """The key of the file by which a noisy field decides something, so that it must be compared unchanged."""
     if noise.how == "absent":
         return None
-    found = (one for one in spec.decisions if not one.field.startswith("$"))
+    found = (one for one in spec.kept_as_they_are if not one.field.startswith("$"))
     return next((one.place for one in found if overlap(parse_path(one.field), noise.path)), None)

@@ -90,6 +90,7 @@ class Comparison:
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
+        self.ledger.crossed = self.clocks.crossed
         self.feeding = self._feeding_of(self.clocks)
         self._surveyor = self._surveyor_of(self.clocks)
         self.checks = Checks(rules.checks, self.holes)
@@ -110,7 +111,11 @@ class Comparison:
             self.index, self.scopes, self.copies, () if self.tables is None else self.tables.rows
         )
         arrival = OverdueByArrival(rules, ledger, self.index, apart, clocks.arrival)
-        declared = arrival if clocks.points is None else OverdueByProgress(rules, apart, clocks.points)
+        declared = (
+            arrival
+            if clocks.points is None
+            else OverdueByProgress(rules, apart, clocks.points, clocks.crossed)
+        )
         judge = Judge(ledger, apart, arrival.until, declared, rules.overdue_after_ms)
         return Surveyor(
             ledger, self.differences, self.open_scopes, judge, declared, self.partnerless, self.tables

@@ -140,6 +140,8 @@ class Feeding:
     def _pair_runs(self, side: Side, came: Run, ahead: Run) -> None:
         """Book a run of a side, and one of the other side that was ahead of the index and equals it."""
         forms = came.forms if side is Side.RIGHT else ahead.forms
+        if self.clocks.crossed is not None and came.marks != ahead.marks:
+            self.clocks.crossed.note(side, came.events(), ahead.events())
         self.ledger.met(side, forms, came.timestamps_ms, ahead.timestamps_ms)
         self._waits[ahead.read_at] += len(forms)
 
@@ -166,6 +168,8 @@ class Feeding:
         if twins:
             if self.open_scopes.watch.keeps_partitions:
                 self.open_scopes.watch_pairs(Pairs(twins, list(islice(run.events(), len(twins)))))
+            if self.clocks.crossed is not None:
+                self.clocks.crossed.note(side, run.events(), twins)
             forms, times_ms = run.forms[: len(twins)], run.timestamps_ms[: len(twins)]
             self.ledger.held[side.other].left(twins)
             self.ledger.met(side, forms, times_ms, list(map(_TIME, twins)))

@@ -7,10 +7,10 @@ difference (see `differences`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.accounting.match_timeline import MatchTimeline, united
@@ -24,6 +24,13 @@ from twinstream.core.matching.index import Pairs
 from twinstream.core.rules import Rules
 
 
+class PairsToNote(Protocol):
+    """Wants to know of each pair (see `overdue.crossed`)."""
+
+    def note(self, side: Side, events: Iterable[Event], partners: Iterable[Event]) -> None:
+        """Note pairs of events of a side."""
+
+
 class Ledger:
     """The accounts of both sides, the pairs, and the unmatched events: `held`.
 
@@ -31,6 +38,7 @@ class Ledger:
     counts by side the events that are not kept, and stay unmatched for good. `first_unverifiable` is by side
     and partition the first offset of such an event, or of one that is part of a difference. `lives` are those
     of the partitions. `recent` recognises copies for naming only, `repeats` where the verdict depends on it.
+    `crossed` may be set.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -40,6 +48,7 @@ class Ledger:
         self.matched_by_kind: Counter[str] = Counter()
         self.timeline = MatchTimeline()
         self.newest_matched_ms: list[int | None] = [None, None]
+        self.crossed: PairsToNote | None = None
         self.recent = RecentMatches(rules.recent_matches, rules.exactly)
         horizon = rules.duplicate_horizon
         self.repeats = None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
@@ -119,6 +128,8 @@ class Ledger:
         Only the events of the candidate are remembered: those of the reference may differ in spelling, and
         within a tolerance.
         """
+        if self.crossed is not None:
+            self.crossed.note(side, pairs.events, pairs.partners)
         came_ms, waited_ms = list(map(_TIME, pairs.events)), list(map(_TIME, pairs.partners))
         forms = list(map(_FORM, pairs.events if side is Side.RIGHT else pairs.partners))
         self._count_forms(forms, came_ms, waited_ms)

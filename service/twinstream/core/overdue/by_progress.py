@@ -1,6 +1,6 @@
 """Overdue on a clock of progress: event time, or the input (see `points`).
 
-An event is overdue when the other side has passed its point.
+An event is overdue when the other side has passed its point, unless a crossed pair excuses it (`crossed`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from twinstream.core.events import Event, Side, place_in_side
+from twinstream.core.overdue.crossed import CrossedPairs
 from twinstream.core.overdue.judging import Overdue, Reading
 from twinstream.core.overdue.points import PointsClock
 from twinstream.core.overdue.set_apart import SetApart
@@ -22,11 +23,13 @@ class OverdueByProgress:
     rules: Rules
     apart: SetApart
     clock: PointsClock
+    crossed: CrossedPairs | None = None
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events in matching. Complexity: O(c) in the events passed and set apart."""
         passed = self._passed(side, reading)
-        return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if self.rules.proves else [])
+        proves = self.rules.proves and not (self.crossed and self.crossed.lacks(side))
+        return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if proves else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side. Complexity: as `overdue`, then O(1) an event."""
@@ -36,10 +39,13 @@ class OverdueByProgress:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
-        return lambda event: id(event) in beyond
+        is_free = None if self.crossed is None else self.crossed.is_free(side)
+        return lambda event: id(event) in beyond and (is_free is None or is_free(event))
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:
         passed = self.clock.passed(side)  # Also takes new events, which would pile up otherwise.
+        if self.crossed is not None:
+            self.crossed.look(side, self.clock.reached(side.other))
         return passed if all(reading.at_end) or not self.clock.needs_ends else {}
 
     def _passed(self, side: Side, reading: Reading) -> dict[int, Event]:
@@ -53,8 +59,10 @@ class OverdueByProgress:
             return {}
         apart, copies, letter = self.apart.ids(side), self.apart.copies, self.rules.letter
         waiting = set(map(letter, copies[side.other])) if copies else set()
-        return {
+        passed = {
             key: event
             for key, event in passed.items()
             if key not in apart and not (waiting and letter(event) in waiting)
         }
+        excused = set() if self.crossed is None else self.crossed.excused(side, passed)
+        return {key: event for key, event in passed.items() if key not in excused} if excused else passed

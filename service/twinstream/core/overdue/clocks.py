@@ -16,6 +16,7 @@ from twinstream.core.clocks.event_time import EventTime, EventTimes
 from twinstream.core.clocks.input import Finished, Input, InputProgress
 from twinstream.core.clocks.late import LateCounts
 from twinstream.core.events import Side
+from twinstream.core.overdue.crossed import CrossedPairs
 from twinstream.core.overdue.points import PointsClock
 from twinstream.core.rules import Rules
 
@@ -25,7 +26,7 @@ class Clocks:
 
     `late` are the rows that they report as dropped. `points` are those of unmatched events on the declared
     one of `times` and `progress`. `reads_input_marks`: the marks of events are read, which name the input
-    record that an event comes from.
+    record that an event comes from; then `crossed` are pairs of events from different ones.
     """
 
     def __init__(self, rules: Rules, held: Sequence[UnmatchedEvents]) -> None:
@@ -35,8 +36,9 @@ class Clocks:
         self.progress = InputProgress() if rules.hears else None
         self.late = LateCounts()
         declared = self.times or self.progress
-        self.points = PointsClock(passing, declared, held) if passing and declared else None
-        self.reads_input_marks = isinstance(passing, Input) and rules.fold is None
+        points = self.points = PointsClock(passing, declared, held) if passing and declared else None
+        marks = self.reads_input_marks = isinstance(passing, Input) and rules.fold is None
+        self.crossed = CrossedPairs(rules.form, points.point) if points and marks else None
 
     def expect(self, side: Side, partitions: frozenset[int]) -> None:
         """Set the partitions of a side."""
@@ -71,6 +73,7 @@ class Clocks:
             "passing": {} if self.times is None else {"times": self.times.state()},
             "progress": [] if self.progress is None else self.progress.state(),
             **({} if self.progress is None else {"late": self.late.state()}),
+            **({} if self.crossed is None else {"crossed": self.crossed.state()}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -82,3 +85,5 @@ class Clocks:
             self.progress.restore(state["progress"])
             if "late" in state:  # A checkpoint of an earlier version has none, and lacks only a hint.
                 self.late.restore(state["late"])
+        if self.crossed is not None and "crossed" in state:  # An earlier version has not noted these.
+            self.crossed.restore(state["crossed"])

@@ -345,6 +345,14 @@ class Spec(Strict):
         if self.start.field is not None:
             yield Decision(self.start.field, ("start", "field"), self.compared_kinds, "start")
 
+    @property
+    def kept_as_they_are(self) -> Iterator[Decision]:
+        """Every field that equal events must have in common: those that decide, and times that prove."""
+        yield from self.decisions
+        for name in ("field", "window_end") if self.overdue.proves or self.overdue.clock == "input" else ():
+            if (field := getattr(self.overdue, name)) is not None:
+                yield Decision(field, ("overdue", name), self.compared_kinds, "time")
+
     def _of_rows(self, folding: Folding) -> Iterator[Decision]:
         """The fields that tell which rows replace each other, and when one is final."""
         at: Location = ("emits", folding.name)

@@ -331,7 +331,7 @@ class Decision(NamedTuple):
     field: str
     at: Location
     kinds: tuple[str, ...]
-    what: Literal["kind", "order", "identity", "start", "key", "window"] = "order"
+    what: Literal["kind", "order", "identity", "start", "key", "window", "time"] = "order"
 
     @property
     def place(self) -> str:

@@ -102,7 +102,8 @@ def _parts(spec: Spec) -> Iterator[_Part]:
 
 def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
     """A field that decides something must be compared, and unchanged."""
-    decisions = [d for d in spec.decisions if not d.field.startswith("$") and set(d.kinds) & set(part.kinds)]
+    named = (one for one in spec.kept_as_they_are if not one.field.startswith("$"))
+    decisions = [decision for decision in named if set(decision.kinds) & set(part.kinds)]
     for decision in decisions:
         path = parse_path(decision.field)
         for found in part.paths():
