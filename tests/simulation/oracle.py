@@ -361,6 +361,8 @@ class Oracle:
         left_out = {"verified_up_to", "reports", "places"} if moved or self._broker.is_another else set()
         if given is not self._world.given or given.limited or self._comes_in_halves(given):
             left_out.add("reports")
+        if given.declared.rules and self._comes_in_halves(given):
+            left_out.add("places")  # A half that a rule covered stays an example of it.
         if given.order in COPIED and given.shards > 1:
             left_out |= {"accounts", "open"}
         if given.spec.start.at == "input":
