@@ -308,7 +308,7 @@ class Oracle:
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
             return self._unjustified(view.status, given, calm) or self._miscounted(view.status, given, calm)
-        if self._cannot_join(view.status, calm) or _never_rests(view.status, given):
+        if self._cannot_join(view.status, calm) or self._never_rests(view.status, given):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
@@ -324,6 +324,11 @@ class Oracle:
         if healthy and not any(view.status.unmatched.model_dump().values()) and view.gate.answer != "pass":
             return f"all is well, and the gate says {view.gate.answer}: {view.gate.reason}"
         return None
+
+    def _never_rests(self, status: ComparisonStatus, given: Input) -> bool:
+        """Whether a shard awaits a moment that does not come, since events have no partner: it says so."""
+        lone = given.faults or given.poisoned or self._broker.is_gone
+        return bool(lone) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
 
     def _degraded(self, service: Service) -> str | None:
         """What is wrong with a matcher that the faults do not explain."""
@@ -506,12 +511,6 @@ def waits(status: ComparisonStatus) -> bool:
     """Whether it has not started to compare, and says so. A side is stalled also where it has."""
     reasons = [reason for reason in status.health.reasons if " is stalled: " not in reason]
     return status.verdict == "PENDING" and bool(reasons)
-
-
-def _never_rests(status: ComparisonStatus, given: Input) -> bool:
-    """Whether a shard awaits a moment that does not come, since events have no partner: it says so."""
-    lone = given.faults or given.poisoned
-    return bool(lone) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
 
 
 def _names_its_place(hole: Hole, status: ComparisonStatus) -> bool:

@@ -120,7 +120,7 @@ class ShardResets:
     def _beginning(self, run: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:
         """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
         resets = Resets.of(head)
-        is_lost = resets.made <= run.resets_before
+        is_lost = not resets.records or resets.made <= run.resets_before
         if resets.rested and not is_lost:
             return self._here(run, head, resets)
         start = resets.applied_to(self._spec).start
