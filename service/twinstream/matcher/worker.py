@@ -443,7 +443,7 @@ class Worker:
             run.recall(topics, past, None if head is None else stored.sequence)
             run.watch(topics)
             self._reports.resume({}, {}, {})
-            if head is not None:
+            if head is not None and run.refusal is None:
                 self._schedule.remember()  # If the store loses the reset before it begins, Kafka knows of it.
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)

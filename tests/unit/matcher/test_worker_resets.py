@@ -339,6 +339,20 @@ def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from
     assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", matched, 1)
 
 
+def test_a_reset_that_found_no_safe_start_is_not_remembered_as_one_when_the_store_is_empty() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker, steps=20)
+    assert bench.reset(worker, request())
+    for side, first in ((Side.LEFT, 20), (Side.RIGHT, 10)):
+        bench.source.retain(side, 0, first)
+    bench.storage.lease = None
+    assert "no safe start" in bench.refused().reason
+    bench.storage = MemoryStorage()
+    assert bench.run(bench.started(), steps=20).verdict == "INCONCLUSIVE"
+
+
 def test_a_living_owner_whose_store_has_lost_the_reset_leaves_nothing_of_the_old_comparison() -> None:
     bench, worker = diverged()
     older = bench.storage.stored
