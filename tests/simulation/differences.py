@@ -58,12 +58,12 @@ class Declared(NamedTuple):
         if fault.fault in ("field", "stray") and not self.identity:
             return HALVES | found if self.tolerant else HALVES  # What is alike is about the same thing.
         late = fault.fault == "move" and (fault.end - fault.begin) * self.step_ms >= SOON_MS
-        return found | HALVES if late or self._explains_second_half(fault) else found
+        return found | HALVES if late or self._explains_a_half(fault) else found
 
-    def _explains_second_half(self, fault: Planted) -> bool:
-        """Whether the half that comes first is booked, so that the other is what it is when it comes."""
+    def _explains_a_half(self, fault: Planted) -> bool:
+        """Whether a rule may explain one half of what moved; the other is what it is when it comes."""
         moved = fault.fault in ("reorder", "move")
-        return moved and self.asks_for("extra") and not self._amply("missing", 2)
+        return moved and (self.asks_for("missing") or self.asks_for("extra"))
 
     def may_explain(self, faults: Sequence[Planted]) -> bool:
         """Whether a rule may cover what any of the faults makes."""
