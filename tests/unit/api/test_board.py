@@ -188,6 +188,9 @@ def test_what_was_counted_before_a_reset_is_counted_no_more(board: Board) -> Non
     assert board.view(NAME).status.closed_divergences.total == 3, "the store has lost the reset"
     board.accept(at(3).model_copy(update={"resets": [reset("r-2")], "reset_count": 1}))
     assert board.view(NAME).status.closed_divergences.total == 0, "this is another reset"
+    board.accept(at(4).model_copy(update={"closed_divergences": three}))
+    board.accept(at(5).model_copy(update={"reset_count": 9}))
+    assert board.view(NAME).status.closed_divergences.total == 0, "a reset whose record is lost"
 
 
 def test_resets_are_known_also_while_a_matcher_has_not_taken_up_what_is_saved(board: Board) -> None:

@@ -20,12 +20,15 @@ def merged_counts(
 def keeping_final(status: ComparisonStatus, before: ComparisonStatus | None) -> ComparisonStatus:
     """A status that has at least the final differences of the one before, unless a reset has ended them.
 
-    A number of resets does not tell that, since a store that has lost one may count as many after the next.
+    An equal number of resets does not tell that there was none: a store that has lost one may count as many
+    after the next. A higher one tells that there was one, also where its record is lost.
 
     The final ones, their groups and their times stay together. What is provisional is always that of the
     newest status; so all are those that are final, and those that it has besides.
     """
-    if before is None or {one.id for one in status.resets} - {one.id for one in before.resets}:
+    if before is None or status.reset_count > before.reset_count:
+        return status
+    if {one.id for one in status.resets} - {one.id for one in before.resets}:
         return status
     update: dict[str, object] = {}
     if (never_less := merged_counts([before.counted, status.counted], max)) != status.counted:
