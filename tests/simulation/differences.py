@@ -61,9 +61,10 @@ class Declared(NamedTuple):
         return found | HALVES if late or self._explains_a_half(fault) else found
 
     def _explains_a_half(self, fault: Planted) -> bool:
-        """Whether a rule may explain one half of what moved; the other is what it is when it comes."""
-        moved = fault.fault in ("reorder", "move")
-        return moved and (self.asks_for("missing") or self.asks_for("extra"))
+        """Whether a rule may explain the half that comes first, so that the other is what it is then."""
+        late = self.asks_for("extra") and not self._amply("missing", 2)
+        alone = self.asks_for("missing") and not any(map(self.asks_for, ("reordered", "extra", "duplicate")))
+        return fault.fault in ("reorder", "move") and (late or alone)
 
     def may_explain(self, faults: Sequence[Planted]) -> bool:
         """Whether a rule may cover what any of the faults makes."""
