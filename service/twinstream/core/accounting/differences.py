@@ -59,7 +59,8 @@ class Differences:
         self._rules, self.ledger, self.certainty = rules, ledger, certainty
         self.halted = False
         self.known = KnownDifferences(rules.known)
-        self._by_rules = any(isinstance(order, Ruled | Pairwise) for order, _ in nodes(rules.order))
+        by_rules = any(isinstance(order, Ruled | Pairwise) for order, _ in nodes(rules.order))
+        self._by_name = rules.identity is not None and (rules.proves or by_rules)
         self.unpaired = Unpaired()
         self.independent = Unpaired()
         self.disputed = Unpaired(rules.unmatched_limit, rules.unmatched_bytes)
@@ -200,7 +201,7 @@ class Differences:
 
     def _joins(self, half: Half) -> bool:
         """Whether rules see a leftover and a later one of its identity as one event that has changed."""
-        return self._rules.identity is not None and (half.by_clock or self._by_rules)
+        return self._by_name and half.reach is not None
 
     def _whole(self, one: Half, other: Half) -> Half:
         """The one difference that two halves make, of which none is booked."""
@@ -324,10 +325,7 @@ class Differences:
         return True
 
     def _claim_unpaired(self, half: Half) -> Half | None:
-        """The other half of a leftover: an equal event of the other side, else one of its identity.
-
-        By identity both must have been proven by a clock, or both by scopes.
-        """
+        """The other half of a leftover: an equal event of the other side, else one of its identity."""
         finding = half.finding
         side, keys = finding.side.other, self.keys_of(finding)
         found = self.unpaired.claim_equal(side, keys, lambda one: one.fits(finding))

@@ -24,11 +24,6 @@ class Reach(NamedTuple):
     offsets: tuple[Mapping[int, int], Mapping[int, int]]
     until_ms: float
 
-    @property
-    def by_clock(self) -> bool:
-        """Whether a clock proved the leftover, and so no scope was compared."""
-        return not any(self.offsets)
-
     def includes(self, side: Side, event: Event) -> bool:
         """Whether an event of a side may be the other half."""
         end = self.offsets[side].get(event[PARTITION])
@@ -67,19 +62,13 @@ class Half(NamedTuple):
         """The leftover as it was found."""
         return self.divergence.finding
 
-    @property
-    def by_clock(self) -> bool:
-        """Whether a clock proved it."""
-        return self.reach is not None and self.reach.by_clock
-
     def fits(self, other: Finding) -> bool:
         """Whether a leftover of the other side may be its other half."""
         return self.reach is None or self.reach.includes(other.side, other.event)
 
     def is_named_with(self, earlier: Half) -> bool:
-        """Whether an earlier leftover of its identity is its other half: both by a clock, or by scopes."""
-        known = earlier.reach is not None and earlier.by_clock == self.by_clock
-        return known and earlier.fits(self.finding)
+        """Whether an earlier leftover of its identity is its other half."""
+        return earlier.reach is not None and earlier.fits(self.finding)
 
 
 def tainted(half: Half) -> Half:
