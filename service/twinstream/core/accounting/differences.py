@@ -51,8 +51,8 @@ class Differences:
     `found_by_kind` counts differences by the kind first found and never falls, `closed_by_kind` by their
     kind now. `halted`: there was a difference, and by the rules nothing after it counts.
 
-    Under rules or a function the order of reading may decide whether both halves of an event that changed
-    are in one scope. So there known differences take them for one difference also if they are not.
+    Under rules or a function, or where a clock proves, the order of reading may decide whether both halves
+    of an event that changed are found together. So known differences take them for one if they are not, too.
     """
 
     def __init__(self, rules: Rules, ledger: Ledger, certainty: Certainty) -> None:
