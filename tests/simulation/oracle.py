@@ -415,7 +415,7 @@ class Oracle:
         for place, hole in enumerate(status.holes):
             if not _names_its_place(hole, status):
                 return f"a hole that does not say where it is: {hole.reason}"
-            if self._is_explained(hole, given):
+            if self._is_explained(hole, status, given):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._may_be_unseen(given)
@@ -429,7 +429,7 @@ class Oracle:
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
 
-    def _is_explained(self, hole: Hole, given: Input) -> bool:
+    def _is_explained(self, hole: Hole, status: ComparisonStatus, given: Input) -> bool:
         """Whether the input, or what happened, is a reason for a hole wherever it stands."""
         reasons = {
             "created anew": self._broker.is_another,
@@ -439,7 +439,9 @@ class Oracle:
             # A rule names copies, and something that was written is not known.
             "it may be a copy of an event": self._may_be_a_copy(given),
         }
-        if any(is_so and said in hole.reason for said, is_so in reasons.items()) or self._is_poison(hole):
+        if any(is_so and said in hole.reason for said, is_so in reasons.items()) or self._is_poison(
+            hole, status
+        ):
             return True
         return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
 
@@ -467,15 +469,23 @@ class Oracle:
                 return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"
         return None
 
-    def _is_poison(self, hole: Hole) -> bool:
-        """Whether matchers have fallen over a record that is there."""
+    def _is_poison(self, hole: Hole, status: ComparisonStatus) -> bool:
+        """Whether matchers have fallen over a record that is there.
+
+        Two services fall over other batches around it. The one that takes over behind what the other leaves
+        out leaves out the rest of its own.
+        """
         found = _fell_over(hole)
         if found is None or self._broker.is_another:
             return found is not None and self._world.given.poisoned
         assert hole.position is not None
+        partition, of_side = hole.position.partition, (one for one in status.holes if one.side == hole.side)
+        near = (one for one in of_side if one.position is not None and one.position.partition == partition)
+        others = filter(None, map(_fell_over, near))
+        first = min((first for first, last in others if last + 1 == found[0]), default=found[0])
         rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
-        of_partition = (row for row in rows if row[0] == hole.position.partition)
-        return any(row.record == POISON and found[0] <= row[1] <= found[1] for row in of_partition)
+        of_partition = (row for row in rows if row[0] == partition)
+        return any(row.record == POISON and first <= row[1] <= found[1] for row in of_partition)
 
 
 def _fell_over(hole: Hole) -> tuple[int, int] | None:
