@@ -149,6 +149,9 @@ class Differences:
                 return
             if (other := self._take_half(found)) is not None:
                 found = self._whole(other, found)
+            elif self._joins(found) and (earlier := self._claim_named(found)) is not None:
+                self._count(found, needs, earlier)
+                return
         if reach is None or not self._settle_known(found):
             self._book(found, needs)
 
@@ -263,17 +266,23 @@ class Differences:
     def _book(self, half: Half, needs: Needs | None = None) -> None:
         """Book a difference under its kind: as a known one, as part of an earlier one, or as new."""
         finding = half.finding
-        events = [(side, event) for side, event in finding.events if event is not None]
         if self.known.explain(finding, self.ledger.matched) is not None:
             self._count_explained(finding, 1)
-            return
-        for side, _ in events:
-            self.ledger.accounts[side].divergent += 1
-        is_new = len(events) == 2 or not self._complete(half)
-        tainted = half.divergence.tainted or (is_new and self._is_unclear(finding))
+        else:
+            earlier = self._claim_unpaired(half) if finding.partner is None else None
+            self._count(half, needs, earlier)
+
+    def _count(self, half: Half, needs: Needs | None, earlier: Half | None) -> None:
+        """Count a difference: as the other half of an `earlier` one, or as new."""
+        finding = half.finding
+        for side, event in finding.events:
+            self.ledger.accounts[side].divergent += 0 if event is None else 1
+        tainted = half.divergence.tainted or (earlier is None and self._is_unclear(finding))
         awaited = None if tainted else self.diverge(half.moment, needs)
-        if is_new:
+        if earlier is None:
             self._add(half, awaited)
+        else:
+            self._complete(earlier, finding)
 
     def _add(self, half: Half, awaited: Needs | None) -> None:
         """Book a new difference; it waits for the `awaited` batches, and decides nothing if that is None."""
@@ -314,25 +323,27 @@ class Differences:
         order = self._rules.order
         return isinstance(order, Epochs) or ordered_class(order, event[FORM][ROUTE]) is not None
 
-    def _complete(self, half: Half) -> bool:
-        """Complete an earlier leftover with one of the other side, if it is its other half."""
-        if (earlier := self._claim_unpaired(half)) is None:
-            return False
-        joined = self._joined(earlier, half.finding)
+    def _complete(self, earlier: Half, other: Finding) -> None:
+        """Complete an earlier leftover with its other half."""
+        joined = self._joined(earlier, other)
         self.closed_by_kind[earlier.finding.kind] -= 1
         self.closed_by_kind[joined.kind] += 1
         self._closed.append(earlier.divergence._replace(finding=joined))
-        return True
 
     def _claim_unpaired(self, half: Half) -> Half | None:
-        """The other half of a leftover: an equal event of the other side, else one of its identity."""
+        """Take the other half of a leftover, if it is booked: an equal event, else one of its identity."""
         finding = half.finding
         side, keys = finding.side.other, self.keys_of(finding)
         found = self.unpaired.claim_equal(side, keys, lambda one: one.fits(finding))
         if found is not None or half.reach is None:
             return found
+        return self._claim_named(half)
+
+    def _claim_named(self, half: Half) -> Half | None:
+        """Take the booked leftover of the other side that has the identity of a leftover."""
+        finding = half.finding
         lone = self.unpaired if self._depends(finding.event) else self.independent
-        return lone.claim_named(side, keys, half.is_named_with)
+        return lone.claim_named(finding.side.other, self.keys_of(finding), half.is_named_with)
 
     def _joined(self, half: Half, other: Finding) -> Finding:
         """The one difference that two halves make."""

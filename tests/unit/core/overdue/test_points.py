@@ -184,15 +184,20 @@ def rule(kind: str, ceiling: str = "{count: 9}") -> str:
 
 
 @pytest.mark.parametrize("first", Side)
-def test_a_rule_for_changes_covers_two_halves_whichever_is_proven_first(first: Side) -> None:
-    driver = marked(f"identity: [k]\n{rule('changed')}")
+@pytest.mark.parametrize(
+    "named, kinds, covered", [("changed", [], 1), ("missing", ["changed"], 0), ("extra", ["changed"], 0)]
+)
+def test_two_halves_of_a_change_are_what_a_rule_for_changes_covers_whichever_is_proven_first(
+    first: Side, named: str, kinds: list[str], covered: int
+) -> None:
+    driver = marked(f"identity: [k]\n{rule(named)}")
     for side in (first, first.other):
         for batch, value in ((0, 1), (1, 2)):
             if batch == side:
                 driver.feed(side, [record({"k": "a", "v": value})], marks=[f"in:0:{50 * batch + 5}"])
             say(driver, side, batch, consumed=50 * batch + 50)
             driver.look()
-    assert (driver.kinds(), driver.comparison.differences.known.counts) == ([], {"R-1": 1})
+    assert (driver.kinds(), driver.comparison.differences.known.counts) == (kinds, {"R-1": covered})
 
 
 @pytest.mark.parametrize("late", [False, True])
