@@ -189,10 +189,15 @@ class ComparisonRun:
                 self.comparison.hole(hole)
 
     def _is_of_another_beginning(self, past: Past) -> bool:
-        """Whether a reset lies between Kafka's marks and the stored state; a lost one is a hole."""
-        if past.account.resets > self._resets.made:
+        """Whether a reset lies between Kafka's marks and the stored state; a lost one is a hole.
+
+        The last reset may have the number of one that was lost; then the time of it differs.
+        """
+        noted, resets = past.account, self._resets
+        if noted.resets > resets.made:
             self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
-        return past.account.resets != self._resets.made
+        is_other = any(noted.run != last.at for last in resets.records[-1:])
+        return noted.resets != resets.made or is_other
 
     def recall_rest(self, past: Past | None) -> None:
         """Reread if the stored state is older than Kafka's marks: no pass before it has come as far."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, ValidationError
@@ -49,6 +48,11 @@ class Backup(Frozen):
     begins: dict[str, Any] | None
     start: int = 0
     topic: str = ""
+
+    @property
+    def beginning(self) -> tuple[int, float]:
+        """The number of resets and the time of the last one; shards begin apart where there is none."""
+        return self.resets, self.run.timestamp() if self.resets else 0.0
 
 
 class Past(NamedTuple):
@@ -101,11 +105,12 @@ def past_of(marks: Marks, digest: str) -> Past | None:
     if any(every_note[side] and not notes[side] for side in Side):
         return None
     every = (note for side in Side for note in notes[side].values())
-    newest = max(every, key=attrgetter("resets", "sequence"), default=None)
+    newest = max(every, key=lambda note: (*note.beginning, note.sequence), default=None)
     if newest is None:
         return None
     ours = {
-        side: {p: note for p, note in notes[side].items() if note.resets == newest.resets} for side in Side
+        side: {p: note for p, note in notes[side].items() if note.beginning == newest.beginning}
+        for side in Side
     }
     return Past(
         {side: {p: note.start for p, note in ours[side].items()} for side in Side},

@@ -386,6 +386,26 @@ def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_o
     )
 
 
+def test_a_reset_that_has_the_number_of_a_lost_one_begins_where_it_was_asked_to() -> None:
+    bench, worker = diverged()
+    older = bench.storage.stored
+    assert bench.reset(worker, request("now"))
+    worker = bench.restarted()
+    for event in EVENTS[:5]:
+        bench.write_both(event)
+        bench.run(worker, steps=20)
+    worker.stop()
+    bench.storage.stored = older
+    worker = bench.restarted()
+    ends = {side: {"0": bench.source.topics()[side].ends[0]} for side in Side}
+    start = {"at": "offsets", "reference": ends[Side.LEFT], "candidate": ends[Side.RIGHT]}
+    assert bench.reset(worker, request(start, "r-2"))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[5:7])
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", 2, 1)
+
+
 def test_a_reset_that_is_asked_for_again_is_done_once_and_its_record_is_the_answer() -> None:
     bench, worker = diverged()
     assert bench.reset(worker, request("now"))
