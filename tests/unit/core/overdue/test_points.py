@@ -185,7 +185,8 @@ def rule(kind: str, ceiling: str = "{count: 9}") -> str:
 
 @pytest.mark.parametrize("first", Side)
 @pytest.mark.parametrize(
-    "named, kinds, covered", [("changed", [], 1), ("missing", ["changed"], 0), ("extra", ["changed"], 0)]
+    ("named", "kinds", "covered"),
+    [("changed", [], 1), ("missing", ["changed"], 0), ("extra", ["changed"], 0)],
 )
 def test_two_halves_of_a_change_are_what_a_rule_for_changes_covers_whichever_is_proven_first(
     first: Side, named: str, kinds: list[str], covered: int
