@@ -51,7 +51,16 @@ def refusal(file: str, row: bytes | None) -> str:
 
 @pytest.mark.parametrize(
     ("value", "key"),
-    [(7, b"7"), ("7", b"7"), ("seven", b"seven"), ("seven", b'"seven"'), (7, b'{"k":7}'), (-70, b"-70")],
+    [
+        (7, b"7"),
+        ("7", b"7"),
+        ("seven", b"seven"),
+        ("seven", b'"seven"'),
+        (7, b'{"k":7}'),
+        (-70, b"-70"),
+        (2**64 - 1, b"18446744073709551615"),
+        ("0070", b"0070"),
+    ],
 )
 def test_a_deletion_of_one_field_has_the_key_of_the_row_that_it_deletes(value: Any, key: bytes) -> None:
     row, gone = keys(ONE, record({"k": value, "v": 1}), deletion(key))
@@ -72,7 +81,7 @@ def test_where_absent_is_null_an_absent_field_of_a_key_is_null_in_a_deletion_too
 
 
 def test_keys_of_different_rows_differ() -> None:
-    values = [1, "a", True, None, 1.5, [1], "[1]", "true", "[[1]]", {"k": 1}]
+    values = [1, "a", True, None, 1.5, [1], "[1]", "true", "[[1]]", {"k": 1}, "\0null", '\0"a"']
     found = keys(ONE, *(record({"k": value}) for value in values))
     assert len(set(found)) == len(values)
 
@@ -119,6 +128,30 @@ def test_a_deletion_equals_no_row_and_every_deletion_of_its_key() -> None:
     assert row != one == other
     assert one.startswith(DELETED)
     assert codec.decode(forms[1][3]) == {"k": 7}
+
+
+@pytest.mark.parametrize(
+    ("key", "order"), [(b'{"k":"7"}', "{per_key: [k]}"), (b"7", "{per_key: [k]}"), (b"7", "unordered")]
+)
+def test_rows_and_deletions_of_one_key_depend_on_each_other_however_the_key_is_written(
+    key: bytes, order: str
+) -> None:
+    file = ONE.replace("unordered", order) + "equality: {compare_only: [k]}\n"
+    rows = record({"k": 7, "v": 1}), record({"k": "7", "v": 1}), deletion(key)
+    assert len({form[0] for form in read(file, *rows)[1]}) == (1 if order != "unordered" else 3)
+
+
+@pytest.mark.parametrize(
+    ("file", "row"),
+    [
+        (TWO.replace("unordered", "{per_key: [k, at.w]}"), deletion(b'{"k":1}')),
+        (LIVES, record({"a": 5, "b": 5})),
+    ],
+)
+def test_where_absent_is_null_a_deletion_may_lack_a_field_that_the_order_reads(
+    file: str, row: bytes | None
+) -> None:
+    assert read(file + "equality: {absent_is_null: true}\n", row)[2] == []
 
 
 def test_an_empty_lifetime_takes_an_event_back() -> None:

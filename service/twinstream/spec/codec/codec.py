@@ -236,14 +236,21 @@ class Codec:
                 self._row_keys.clear()
             self._row_keys[record] = key
             if self._rows.deletes(value):
-                return Form(self._route(kind, value, DELETED + key), DELETED + key, kind, record)
+                letter = DELETED + key
+                return Form(self._route(kind, self._routed(kind, dict(value)), letter), letter, kind, record)
         if rules.reduce is not None:
             value = rules.reduce(value)
         letter = record if self._keeps_record else self._content(kind, value)
-        for path in rules.null_for_absent:
-            put(value, path, None)
         content = record if self._tolerant else letter
-        return Form(self._route(kind, value, letter), content, kind, record)
+        return Form(self._route(kind, self._routed(kind, value), letter), content, kind, record)
+
+    def _routed(self, kind: str, value: Any) -> Any:
+        """The value as its order reads it, in place: absent fields are null where they count as null."""
+        for path in self._rules[kind].null_for_absent:
+            put(value, path, None)
+        if self._rows is not None and kind == self._row_kind:
+            self._rows.spell(value)
+        return value
 
     def row_key(self, record: bytes) -> bytes:
         """The key of a row, where rows replace each other; it is known where the form was read lately."""

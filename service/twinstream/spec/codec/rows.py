@@ -11,6 +11,7 @@ from typing import Any
 
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.reduction import visit
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.file.emits import Retract
@@ -42,11 +43,15 @@ class RowKeys:
         if len(members) > 1:
             return canonical_value(members)
         (member,) = members
-        if isinstance(member, str):
+        if isinstance(member, str) and not member.startswith("\0"):
             return member.encode("utf-8", "surrogatepass")
-        if isinstance(member, (int, float, Decimal)) and not isinstance(member, bool):
-            return canonical_value(member)
-        return b"\0" + canonical_value(member)
+        return canonical_value(member) if _is_number(member) else b"\0" + canonical_value(member)
+
+    def spell(self, value: Any) -> None:
+        """Write a number that is a key as its text, in place: both are the key of one thing."""
+        path = self._paths[0]
+        if len(self._paths) == 1 and _is_number(member := read(value, path)):
+            visit(value, path, lambda _member: canonical_value(member).decode())
 
     def check(self, value: Any) -> None:
         """Raises DecodeError where the end of a row's window decides, and the row names none."""
@@ -73,3 +78,7 @@ class RowKeys:
                 raise DecodeError(f"the key of a deletion has no `{named}`")
             raise DecodeError(f"field `{named}`, that tells which rows replace each other, is missing")
         return member
+
+
+def _is_number(member: Any) -> bool:
+    return isinstance(member, (int, float, Decimal)) and not isinstance(member, bool)

@@ -20,8 +20,8 @@ from twinstream.spec.describe import trait
 from twinstream.spec.file.paths import ABSENT, Path, path_text, put, read
 
 MARK: Final = b"\x00twinstream deletes\x00"
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,19})")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class Deletion(dict[str, Any]):
