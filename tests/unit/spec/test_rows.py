@@ -74,6 +74,13 @@ def test_the_key_of_several_fields_is_an_object_with_them() -> None:
     assert found[0] == found[1] != found[2]
 
 
+def test_where_absent_is_null_keys_are_the_same_with_and_without_what_is_null() -> None:
+    file = ONE.replace("unordered", "{per_key: [k]}") + "equality: {absent_is_null: true}\n"
+    whole, less = record({"k": {"a": 1, "b": None}}), record({"k": {"a": 1}})
+    codec, forms, _ = read(file, whole, less, deletion(whole), deletion(less))
+    assert len({codec.row_key(form[3]) for form in forms}) == len({form[0] for form in forms}) == 1
+
+
 def test_where_absent_is_null_an_absent_field_of_a_key_is_null_in_a_deletion_too() -> None:
     row = record({"k": 1, "at": {"w": None}, "v": 1})
     found = keys(TWO + "equality: {absent_is_null: true}\n", row, deletion(b'{"k":1}'), deletion(b'{"k":2}'))

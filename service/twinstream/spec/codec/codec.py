@@ -229,6 +229,7 @@ class Codec:
         if kind is None or record is None:
             return IGNORED
         rules = self._rules[kind]
+        deleted = None
         if self._rows is not None and kind == self._row_kind:
             key = self._rows.key(value)
             self._rows.check(value)
@@ -236,12 +237,11 @@ class Codec:
                 self._row_keys.clear()
             self._row_keys[record] = key
             if self._rows.deletes(value):
-                letter = DELETED + key
-                return Form(self._route(kind, self._routed(kind, dict(value)), letter), letter, kind, record)
+                value, deleted = dict(value), DELETED + key
         if rules.reduce is not None:
             value = rules.reduce(value)
-        letter = record if self._keeps_record else self._content(kind, value)
-        content = record if self._tolerant else letter
+        letter = deleted or (record if self._keeps_record else self._content(kind, value))
+        content = record if self._tolerant and deleted is None else letter
         return Form(self._route(kind, self._routed(kind, value), letter), content, kind, record)
 
     def _routed(self, kind: str, value: Any) -> Any:

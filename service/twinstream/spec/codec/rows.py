@@ -11,7 +11,7 @@ from typing import Any
 
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.reduction import visit
+from twinstream.spec.codec.reduction import visit, without_nulls
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
 from twinstream.spec.file.emits import Retract
@@ -70,8 +70,8 @@ class RowKeys:
 
     def _member(self, value: Any, path: tuple[str, ...]) -> Any:
         member = read(value, path)
-        if member is ABSENT and self._absent_is_null:
-            return None
+        if self._absent_is_null:
+            return None if member is ABSENT else without_nulls(member)
         if member is ABSENT:
             named = path_text(path)
             if isinstance(value, Deletion):
