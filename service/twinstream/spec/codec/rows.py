@@ -43,8 +43,9 @@ class RowKeys:
         if len(members) > 1:
             return canonical_value(members)
         (member,) = members
-        if isinstance(member, str) and not member.startswith("\0"):
-            return member.encode("utf-8", "surrogatepass")
+        if isinstance(member, str):
+            text = member.encode("utf-8", "surrogatepass")
+            return b"\0" + text if text.startswith(b"\0") else text
         return canonical_value(member) if _is_number(member) else b"\0" + canonical_value(member)
 
     def spell(self, value: Any) -> None:
