@@ -17,18 +17,23 @@ from twinstream.core.events import Side
 
 seeds = st.integers(0, 2**32)
 KINDS = """\
-kinds: {mark: {where: {t: mark}}, row: {}}
+kinds: {mark: {where: {t: mark}}, tick: {where: {t: tick}}, row: {}}
 identity: [k]
 equality: {per_kind: {row: {tolerance: {v: {abs: 1}}}}}
 """
+RULE = "{pair: [tick, tick], within: {field: ts, less_than: 1}}"
+"""No rule names the rows, so they are a bag."""
 ORDERS = (
     "unordered",
     "{barrier: mark, inner: unordered}",
     "{by_key: [r], inner: {barrier: mark, inner: unordered}}",
     (
         "{parallel: {m: {kinds: [mark], order: {barrier: mark, inner: unordered}},"
-        " r: {kinds: [row], order: unordered}}}"
+        " r: {kinds: [row, tick], order: unordered}}}"
     ),
+    f"{{dependent: [{RULE}]}}",
+    f"{{by_key: [r], inner: {{dependent: [{RULE}]}}}}",
+    f"{{barrier: mark, inner: {{dependent: [{RULE}]}}}}",
 )
 Value = dict[str, Any]
 
@@ -41,7 +46,7 @@ class World(NamedTuple):
 
     @property
     def divided(self) -> bool:
-        return "inner" in self.order and "parallel" not in self.order
+        return "barrier" in self.order and "parallel" not in self.order
 
     def written(self, rng: random.Random, side: Side) -> list[Value]:
         """What a side writes: rows of an epoch in any order, with a barrier behind each."""

@@ -42,6 +42,17 @@ def test_an_order_is_brought_into_the_form_with_the_quickest_index(order: str, c
     assert routing_of(spec(order, KINDS)).order == compiled
 
 
+@pytest.mark.parametrize(
+    ("tolerant", "compiled"),
+    [("c", Branches((Lanes(), Ruled(2)))), ("a", Ruled(2))],
+)
+def test_a_kind_with_a_tolerance_that_no_rule_names_is_a_bag_beside_the_rules(
+    tolerant: str, compiled: Order
+) -> None:
+    near = f"identity: [t]\nequality: {{per_kind: {{{tolerant}: {{tolerance: {{v: {{abs: 1}}}}}}}}}}"
+    assert routing_of(spec("{dependent: [[a, b]]}", f"{KINDS}\n{near}")).order == compiled
+
+
 @pytest.mark.parametrize("inner", ["{barrier: b, inner: total}", "{dependent: [[b, '*']]}"])
 def test_a_barrier_further_in_is_told_from_a_copy(inner: str) -> None:
     routing = routing_of(spec(f"{{barrier: a, copies: per_partition, inner: {inner}}}", KINDS))

@@ -11,7 +11,7 @@ The declared order is brought into the form with the quickest index:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -178,7 +178,8 @@ class _Compiler:
                 looked_up.append(_Class(names, own))
             else:
                 parts.append((names, lanes))
-        return _joined(parts, looked_up)
+        tolerant = {kind for kind in kinds if self._spec.equality_of(kind).tolerance}
+        return _joined(parts, looked_up, tolerant)
 
     def _lanes_of(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing | None:
         """The lanes of a class of kinds that rules connect; None if it has none."""
@@ -198,20 +199,24 @@ class _Class(NamedTuple):
     rules: Sequence[_Rule]
 
 
-def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_Class]) -> Routing:
+def _joined(
+    lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_Class], tolerant: Set[str]
+) -> Routing:
     """One routing for classes that are lanes and classes that must be looked up by rule.
 
-    Kinds that no rule names need no lanes of their own beside rules: they have no role.
+    Kinds that no rule names need no lanes of their own beside rules: they have no role. But with a tolerance
+    only a bag pairs as many of their events as possible.
     """
     if not classes:
         return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
-    bags = [_Class(kinds, ()) for kinds, part in lanes if part.by_content]
-    ordered = [(kinds, part) for kinds, part in lanes if not part.by_content]
+    roleless = [kinds for kinds, part in lanes if part.by_content and tolerant.isdisjoint(kinds)]
+    apart = [(kinds, part) for kinds, part in lanes if kinds not in roleless]
+    bags = [_Class(kinds, ()) for kinds in roleless]
     routing = _looked_up([*classes, *bags])
-    if not ordered:
+    if not apart:
         return routing
     names = [kind for part in (*classes, *bags) for kind in part.kinds]
-    return _side_by_side([*ordered, (names, routing)])
+    return _side_by_side([*apart, (names, routing)])
 
 
 def _common(rules: Sequence[_Rule]) -> tuple[tuple[Path, Path], ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, permutations, product
 from typing import Any
 
 import pytest
@@ -13,13 +14,15 @@ from twinstream.core.matching import bags as module
 from twinstream.core.matching.bags import Bags, merged
 
 NEAR = "identity: [k]\nequality: {per_kind: {row: {tolerance: {v: {abs: 0.5}}}}}"
-KINDS = f"kinds: {{mark: {{where: {{t: mark}}}}, row: {{}}}}\n{NEAR}"
+KINDS = f"kinds: {{mark: {{where: {{t: mark}}}}, tick: {{where: {{t: tick}}}}, row: {{}}}}\n{NEAR}"
 ORDERS = {
     "bag": "unordered",
     "epochs": "{barrier: mark, inner: unordered}",
     "epochs of a key": "{by_key: [r], inner: {barrier: mark, inner: unordered}}",
     "branches": "{parallel: {m: {kinds: [mark], order: {barrier: mark, inner: unordered}},"
-    " r: {kinds: [row], order: unordered}}}",
+    " r: {kinds: [row, tick], order: unordered}}}",
+    "beside rules": "{dependent: [[mark, tick]]}",
+    "beside rules, of a key": "{by_key: [r], inner: {dependent: [[mark, tick]]}}",
 }
 
 
@@ -53,8 +56,21 @@ def test_behind_a_difference_and_a_barrier_a_lane_is_a_new_one(order: str) -> No
     assert driver.comparison.holes == []
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_as_many_as_possible_are_paired_in_any_order_of_reading(order: str) -> None:
+    left_rows, right_rows = ([row(0), row(0.75)], [row(0.5), row(-0.25)])
+    for left, right in product(permutations(left_rows), permutations(right_rows)):
+        for lefts in combinations(range(4), 2):
+            driver = Driver(spec(ORDERS[order], KINDS))
+            feed(driver, left, right, lefts)
+            driver.end()
+            assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
+
+
 def test_sequences_beside_a_bag_are_compared_as_they_were() -> None:
-    order = "{parallel: {m: {kinds: [mark], order: {per_key: [r]}}, r: {kinds: [row], order: unordered}}}"
+    order = (
+        "{parallel: {m: {kinds: [mark], order: {per_key: [r]}}, r: {kinds: [row, tick], order: unordered}}}"
+    )
     for numbers in ((1, 2), (2, 1)):
         driver = Driver(spec(order, KINDS))
         driver.feed(LEFT, [mark(1), row(10), mark(2), row(10.6)])
