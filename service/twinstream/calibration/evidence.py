@@ -8,9 +8,10 @@ conclusion from numbers of events has a threshold, with its reason beside it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
+from twinstream.core.events import Side
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.envelope import opened
 from twinstream.spec.file.model import Spec
@@ -44,11 +45,11 @@ class RunEvent(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The events of both runs, in their order. `cut`: each run may continue after the events read."""
+    """The events of both runs, in their order. `cut`: the runs that may continue after the events read."""
 
     left: Sequence[RunEvent]
     right: Sequence[RunEvent]
-    cut: bool = False
+    cut: Set[Side] = frozenset()
 
 
 class Subset(NamedTuple):

@@ -48,7 +48,7 @@ from twinstream.calibration.proposals import (
     for_replays,
 )
 from twinstream.calibration.spread import examined
-from twinstream.core.events import Form, alike
+from twinstream.core.events import Form, Side, alike
 from twinstream.core.pairing.alignment import copies
 from twinstream.errors import SpecError
 from twinstream.spec.codec.codec import Codec
@@ -178,9 +178,12 @@ class _Search:
         return f"{len(pairing.pairs):,} events of each run were paired by it; {others}"
 
     def _leave_out_tails(self, pairs: list[PairedPlaces]) -> None:
-        """Leave out the events without a partner that lie near the cut."""
+        """Leave out the events without a partner that lie near the cut of the other run."""
         alone = self._all_but(Subset(*zip(*pairs, strict=True)))
-        ends = [(1 - TAIL) * len(run) for run in self._runs[:2]]
+        ends = [
+            (1 - TAIL) * len(run) if side.other in self._runs.cut else len(run)
+            for side, run in zip(Side, self._runs[:2], strict=True)
+        ]
         tails = Subset(*([i for i in some if i >= end] for some, end in zip(alone, ends, strict=True)))
         self._beyond = len(tails.left) + len(tails.right)
         self._all = self._all_but(tails)
@@ -399,7 +402,9 @@ def _reason(draft: Draft, rest: Subset, explained: int) -> str:
     proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
     if not any(rest):
         needed = "it is needed" if count == 1 else "each one is needed"
-        return f"The runs are equal with {proposals}; {needed}."
+        return (
+            f"The runs are equal with {proposals}; {needed}." if count else "The runs are equal as they are."
+        )
     left = " and ".join(
         f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}"
         for some, name in zip(rest, ("reference", "candidate"), strict=True)

@@ -69,7 +69,7 @@ class Recording:
         self._undecodable = 0
         self._lines: tuple[list[Line], list[Line]] = ([], [])
         self._events: tuple[list[RunEvent], list[RunEvent]] = ([], [])
-        self.cut = False
+        self.cut: set[Side] = set()
 
     def read(self, lines: Iterable[Line]) -> None:
         """Keep the events of one side, up to the limit.
@@ -78,7 +78,7 @@ class Recording:
         """
         for line in lines:
             if len(self._lines[line.side]) == self._limit:
-                self.cut = True
+                self.cut.add(line.side)
                 return
             event = self._event(line)
             if event is not None:
@@ -102,9 +102,14 @@ class Recording:
             raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
 
     @property
+    def whole(self) -> bool:
+        """Whether the records are read with their keys and headers, as the starting file names some."""
+        return self._spec.whole
+
+    @property
     def runs(self) -> Runs:
         """The events in the form that calibration reads."""
-        return Runs(*self._events, self.cut)
+        return Runs(*self._events, frozenset(self.cut))
 
     def lacking(self, fields: Iterable[str]) -> str | None:
         """The first of these fields that no event of either run has; None also if there are no events."""
@@ -116,9 +121,9 @@ class Recording:
         return None
 
     def judge(self, spec: Spec, subset: Subset) -> bool:
-        """Whether some of the events are equal under a comparison file."""
+        """Whether some of the events are equal under a comparison file, its known differences left out."""
         try:
-            return equivalent(spec, self._of(spec, subset))
+            return equivalent(spec.model_copy(update={"known_differences": []}), self._of(spec, subset))
         except InputError:
             return False
 
@@ -150,7 +155,7 @@ class Calibrated(NamedTuple):
             "result": found.result,
             "reason": found.reason,
             "events": {NAMES[side]: len(run) for side, run in zip(Side, runs[:2], strict=True)},
-            "cut": runs.cut,
+            "cut": bool(runs.cut),
             "beyond_cut": found.beyond,
             "pairs": found.pairs,
             "paired_by": list(found.named_by),

@@ -316,9 +316,9 @@ class Recorded:
         topics = source.topics()
         self._spans = {side: _spans(names[side], topics[side], ranges.get(side, {})) for side in Side}
         self._share = {side: max(1, limit // max(1, len(spans))) for side, spans in self._spans.items()}
-        self.cut = any(
-            span.stop < topics[side].ends[p] for side in Side for p, span in self._spans[side].items()
-        )
+        self.cut = {
+            side for side in Side for p, span in self._spans[side].items() if span.stop < topics[side].ends[p]
+        }
         source.assign({side: {p: span.start for p, span in self._spans[side].items()} for side in Side})
 
     def lines(self, side: Side) -> Iterator[Line]:
@@ -371,7 +371,8 @@ class Recorded:
             if end is None:
                 return
             if offset >= end or left[partition] == 0:
-                self.cut = self.cut or offset < end
+                if offset < end:
+                    self.cut.add(side)
                 del open_ends[partition]
                 return
             left[partition] -= 1

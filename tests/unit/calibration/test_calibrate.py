@@ -354,6 +354,24 @@ def test_partners_behind_the_cut_are_no_difference() -> None:
     assert answer.found.draft.data["order"] == "unordered"
 
 
+def test_at_a_cut_of_one_run_only_the_other_may_lack_partners() -> None:
+    one = rows(200, id=lambda n: n)
+    answer = calibrated(one, one[:181], limit=190)
+    assert (answer.found.result, answer.found.beyond) == ("unexplained", 0)
+    answer = calibrated(one[:181], one, limit=190)
+    assert (answer.found.result, answer.found.beyond) == ("unexplained", 0)
+
+
+def test_known_differences_are_no_noise(tmp_path: Path) -> None:
+    rule = "{id: P, when: {divergences: [missing]}, owner: o, expires: 2999-01-01, ceiling: {count: 50}}"
+    file = tmp_path / "file.yaml"
+    head = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\norder: unordered\nidentity: [id]\n"
+    file.write_text(f"{head}known_differences: [{rule}]\n")
+    one = rows(100, id=lambda n: n)
+    answer = calibrated(one, one[10:], str(file))
+    assert (answer.found.result, len(answer.found.rest.left)) == ("unexplained", 10)
+
+
 def test_an_event_that_is_lost_far_from_the_cut_is_a_difference() -> None:
     one = rows(300, id=lambda n: n)
     answer = calibrated(one, [*one[:50], *one[51:]], limit=200)

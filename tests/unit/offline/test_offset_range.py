@@ -24,7 +24,7 @@ def filled(count: int, partitions: int = 1) -> MemorySource:
 def read(source: MemorySource, ranges: Ranges | None = None, limit: int = 1000) -> tuple[list[bytes], bool]:
     recorded = Recorded(source, NAMES, ranges or {}, limit, ManualClock())
     found = [line.record or b"" for line in recorded.lines(Side.LEFT)]
-    return found, recorded.cut
+    return found, Side.LEFT in recorded.cut
 
 
 def test_what_stands_there_is_read_once_and_to_its_end() -> None:

@@ -119,6 +119,12 @@ def calibrate(spec: str | None, **options: Any) -> int:
 
 def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
     """Raises SettingsError: a misspelt field would make a rule without effect."""
+    outside = next((key for key in options["key"] if key.startswith("$")), None)
+    if outside is not None and not recording.whole:
+        raise SettingsError(
+            f"--key {outside}: only the values were read; give a comparison file with the order "
+            f"{{per_key: [{outside}]}}"
+        )
     for option in ("identity", "key"):
         field = recording.lacking(options[option])
         if field is not None:
@@ -153,7 +159,7 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
         recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
         for side in Side:
             recording.read(watched(recorded.lines(side)))
-    recording.cut = recording.cut or recorded.cut
+    recording.cut |= recorded.cut
 
 
 def _range(text: str) -> tuple[int, range]:
