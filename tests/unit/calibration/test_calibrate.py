@@ -365,8 +365,8 @@ def test_at_a_cut_of_one_run_only_the_other_may_lack_partners() -> None:
 def test_known_differences_are_no_noise(tmp_path: Path) -> None:
     rule = "{id: P, when: {divergences: [missing]}, owner: o, expires: 2999-01-01, ceiling: {count: 50}}"
     file = tmp_path / "file.yaml"
-    head = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\norder: unordered\nidentity: [id]\n"
-    file.write_text(f"{head}known_differences: [{rule}]\n")
+    head = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\norder: unordered\n"
+    file.write_text(f"{head}identity: [id]\nknown_differences: [{rule}]\n")
     one = rows(100, id=lambda n: n)
     answer = calibrated(one, one[10:], str(file))
     assert (answer.found.result, len(answer.found.rest.left)) == ("unexplained", 10)
