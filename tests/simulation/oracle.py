@@ -439,9 +439,8 @@ class Oracle:
             # A rule names copies, and something that was written is not known.
             "it may be a copy of an event": self._may_be_a_copy(given),
         }
-        if any(is_so and said in hole.reason for said, is_so in reasons.items()) or self._is_poison(
-            hole, status
-        ):
+        is_said = any(is_so and said in hole.reason for said, is_so in reasons.items())
+        if is_said or self._is_poison(hole, status):
             return True
         return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
 

@@ -401,10 +401,10 @@ def _reason(draft: Draft, rest: Subset, explained: int) -> str:
     count = sum(proposal.loosens for proposal in draft.proposals)
     proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
     if not any(rest):
+        if not count:
+            return "The runs are equal as they are."
         needed = "it is needed" if count == 1 else "each one is needed"
-        return (
-            f"The runs are equal with {proposals}; {needed}." if count else "The runs are equal as they are."
-        )
+        return f"The runs are equal with {proposals}; {needed}."
     left = " and ".join(
         f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}"
         for some, name in zip(rest, ("reference", "candidate"), strict=True)

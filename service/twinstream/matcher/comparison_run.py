@@ -196,8 +196,8 @@ class ComparisonRun:
         noted, resets = past.account, self._resets
         if noted.resets > resets.made:
             self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
-        is_other = any(noted.run != last.at for last in resets.records[-1:])
-        return noted.resets != resets.made or is_other
+        is_last = not resets.records or resets.records[-1].at == noted.run
+        return noted.resets != resets.made or not is_last
 
     def recall_rest(self, past: Past | None) -> None:
         """Reread if the stored state is older than Kafka's marks: no pass before it has come as far."""

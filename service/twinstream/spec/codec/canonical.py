@@ -57,6 +57,11 @@ def _plain(value: Any) -> Any:
     raise OverflowError
 
 
+def is_number(value: Any) -> bool:
+    """Whether a decoded value is a number; a truth value is none."""
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
 def _is_shortest(number: Decimal) -> bool:
     """Whether the nearest float of a decimal is written back as that decimal."""
     return len(number.as_tuple().digits) <= 15 and -30 < number.adjusted() < 16

@@ -6,11 +6,10 @@ Equal keys are those of one thing. A key of one field that is a text or a number
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.canonical import canonical_value, is_number
 from twinstream.spec.codec.reduction import visit, without_nulls
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
@@ -31,6 +30,7 @@ class RowKeys:
         kind = spec.row_kinds[0] if spec.row_kinds else DEFAULT_KIND
         self._absent_is_null = spec.equality_of(kind).absent_is_null
         self._paths = [spec.path_of(field) for field in spec.folding.key]
+        self._spelled = self._paths[0] if len(self._paths) == 1 and spec.order_fields else None
         self._window_end = None if spec.folding.window_end is None else spec.path_of(spec.folding.window_end)
         self._unit = UNITS[spec.overdue.unit]
         self._lifetime = (
@@ -46,13 +46,12 @@ class RowKeys:
         if isinstance(member, str):
             text = member.encode("utf-8", "surrogatepass")
             return b"\0" + text if text.startswith(b"\0") else text
-        return canonical_value(member) if _is_number(member) else b"\0" + canonical_value(member)
+        return canonical_value(member) if is_number(member) else b"\0" + canonical_value(member)
 
     def spell(self, value: Any) -> None:
-        """Write a number that is a key as its text, in place: both are the key of one thing."""
-        path = self._paths[0]
-        if len(self._paths) == 1 and _is_number(member := read(value, path)):
-            visit(value, path, lambda _member: canonical_value(member).decode())
+        """Write a number that is a key as its text, in place, if the order reads it: both are one key."""
+        if self._spelled is not None and is_number(member := read(value, self._spelled)):
+            visit(value, self._spelled, lambda _member: canonical_value(member).decode())
 
     def check(self, value: Any) -> None:
         """Raises DecodeError where the end of a row's window decides, and the row names none."""
@@ -79,7 +78,3 @@ class RowKeys:
                 raise DecodeError(f"the key of a deletion has no `{named}`")
             raise DecodeError(f"field `{named}`, that tells which rows replace each other, is missing")
         return member
-
-
-def _is_number(member: Any) -> bool:
-    return isinstance(member, (int, float, Decimal)) and not isinstance(member, bool)

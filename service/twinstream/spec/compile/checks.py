@@ -18,7 +18,7 @@ from twinstream.core.checks.property import BARRIER, Declared, EachRow, Lacking,
 from twinstream.core.checks.settled_keys import GONE, SettledKeys
 from twinstream.core.checks.watermark import NeverBack
 from twinstream.core.events import CONTENT, KIND, Form, Side
-from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.canonical import canonical_value, is_number
 from twinstream.spec.codec.codec import IGNORED, Codec
 from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.deletions import Deletion
@@ -271,15 +271,11 @@ def _columns(spec: Spec, check: Check) -> Callable[[Any], str]:
     return columns
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-
-
 def _is_integer(value: Any) -> bool:
     """Numbers are taken by their value, as in equality: 1.0 is a whole number."""
     if isinstance(value, float):
         return value.is_integer()
-    return _is_number(value) and (isinstance(value, int) or _is_whole(value))
+    return is_number(value) and (isinstance(value, int) or _is_whole(value))
 
 
 def _is_whole(number: Decimal) -> bool:
@@ -289,7 +285,7 @@ def _is_whole(number: Decimal) -> bool:
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "integer": _is_integer,
-    "number": _is_number,
+    "number": is_number,
     "text": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "list": lambda value: isinstance(value, (list, tuple)),
