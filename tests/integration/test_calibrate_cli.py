@@ -111,9 +111,9 @@ def test_too_little_exits_with_3_and_proposes_nothing(folder: Path) -> None:
 @pytest.mark.timeout(180)
 def test_two_topics_are_read_as_far_as_asked(folder: Path, kafka: Kafka, topic: MakeTopic) -> None:
     """Two partitions by taxi, so that only the order of a taxi is kept; and a range of what stands there."""
-    topics = [topic(partitions=2), topic(partitions=2)]
+    topics = [topic(partitions=2), topic(partitions=2), topic(partitions=2)]
     producer = Producer({"bootstrap.servers": kafka.brokers})
-    for name, file in zip(topics, ("one.jsonl", "two.jsonl"), strict=True):
+    for name, file in zip(topics, ("one.jsonl", "two.jsonl", "one.jsonl"), strict=True):
         for line in (folder / file).read_bytes().splitlines():
             producer.produce(name, line, partition=json.loads(line)["taxi"] % 2)
     assert producer.flush(30) == 0
@@ -124,6 +124,10 @@ def test_two_topics_are_read_as_far_as_asked(folder: Path, kafka: Kafka, topic: 
     assert {"equality.ignore", "order"} <= {proposal["key"] for proposal in found["proposals"]}
     assert f"reference: {{topic: {topics[0]}}}" in found["file"]
 
+    same = ("--brokers", kafka.brokers, "--reference", topics[0], "--candidate", topics[2])
+    code, out, err = calibrate(folder, runs=same)
+    assert (code, "{per_key: [taxi]}" in out) == (0, True), f"nothing moved, and no order can be total: {err}"
+
     half = ("--reference-offsets", "0:0-30", "--candidate-offsets", "0:0-30")
     found = json.loads(calibrate(folder, *half, "--json", runs=asked)[1])
     assert found["events"] == {"reference": 30, "candidate": 30}
@@ -132,3 +136,8 @@ def test_two_topics_are_read_as_far_as_asked(folder: Path, kafka: Kafka, topic: 
     code, _, err = calibrate(folder, "--reference-offsets", "5:0-10", runs=asked)
     assert code == 4
     assert f"topic {topics[0]} has no partition 5" in err
+
+    compacted = topic(config={"cleanup.policy": "compact"})
+    code, _, err = calibrate(folder, runs=(*asked[:-1], compacted))
+    assert code == 2
+    assert "compaction removes records that are to be compared" in err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -91,12 +91,18 @@ def moved(one: list[Event], other: list[Event]) -> int:
 
 
 def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **more: Any) -> Calibrated:
-    """What `calibrate` says of two runs; `spec` is the path of a starting file."""
+    """What `calibrate` says of two runs; `spec` is the path of a starting file.
+
+    `partition` gives that of each event; without it all are in one.
+    """
+    partition: Callable[[Event], int] = more.pop("partition", lambda _: 0)
     start = start_of(spec, {}, more.pop("identity", ()))
-    recording = Recording(start.spec, more.pop("limit", 200_000))
+    recording, cut = Recording(start.spec, more.pop("limit", 200_000)), more.pop("cut", set())
     shapes = shapes_of(start.spec) if spec else JSON
     for side, events in zip(Side, (one, other), strict=True):
-        recording.read(read_values(events, side, shapes[side]))
+        lines = zip(read_values(events, side, shapes[side]), events, strict=False)
+        recording.read(line._replace(partition=partition(event)) for line, event in lines)
+        recording.cut |= cut
     return calibrate(recording, start, **more)
 
 

@@ -15,7 +15,7 @@ from twinstream.core.events import Side
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.envelope import opened
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path, path_text
+from twinstream.spec.file.paths import Path, path_text, read
 
 FEWEST_EVENTS = 20
 """With fewer events of a side, neither noise nor an order can be told from chance."""
@@ -35,13 +35,14 @@ PairedPlaces = tuple[int, int]
 class RunEvent(NamedTuple):
     """An event of a run: its record, its kind, and the compared part of its value so far.
 
-    `marked`: its headers name the attempt that wrote it.
+    `marked`: its headers name the attempt that wrote it. `partition`: events of several have no order.
     """
 
     record: bytes
     kind: str
     value: Any
     marked: bool = False
+    partition: int = 0
 
 
 class Runs(NamedTuple):
@@ -105,11 +106,12 @@ def scalars(value: Any, at: Path = ()) -> Iterator[tuple[Path, str | bytes]]:
 
 
 class Members:
-    """The plain members of some events, by path: one key for each event, None where it has no value."""
+    """The plain members of some events, by path: one key for each event, None where it is null or absent."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.count = len(values)
         self._of: defaultdict[Path, list[str | bytes | None]] = defaultdict(lambda: [None] * self.count)
+        self._values = values
         for place, value in enumerate(values):
             for path, key in scalars(value):
                 self._of[path][place] = key
@@ -125,6 +127,13 @@ class Members:
     def is_key(self, path: Path) -> bool:
         """Whether every event has a value there that can name something: a text or a whole number."""
         return all(key is not None and not _is_fraction(key) for key in self[path])
+
+    def is_order_key(self, path: Path) -> bool:
+        """Whether every event has such a value there, or null, which an order takes for a value."""
+        return all(
+            read(value, path) is None if key is None else not _is_fraction(key)
+            for key, value in zip(self[path], self._values, strict=True)
+        )
 
     def rows(self, paths: Sequence[Path]) -> list[tuple[str | bytes | None, ...]]:
         """The keys at some paths, event by event."""

@@ -67,7 +67,7 @@ class Noise(NamedTuple):
 class Left(NamedTuple):
     """A field, or the order, that differs in a way that is not noise; why, and in which pairs.
 
-    `hidden`: the proposed file, whose rules come from other pairs, would not report these.
+    `hidden`: so many of them the proposed file, whose rules come from other pairs, would not report.
     """
 
     field: str
@@ -75,7 +75,7 @@ class Left(NamedTuple):
     seen: int
     why: str
     places: tuple[PairedPlaces, ...] = ()
-    hidden: bool = False
+    hidden: int = 0
 
 
 class _Twins(NamedTuple):

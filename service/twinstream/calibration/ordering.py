@@ -245,17 +245,20 @@ class Moves:
         unusable: Collection[Path],
         around: tuple[Path, ...] = (),
         beside: tuple[Path, ...] = (),
+        partitions: Sequence[Hashable] | None = None,
     ) -> None:
         """`unusable` are the paths that differ between partners.
 
-        Only events with equal values at `around` and `beside` have an order so far.
+        Only events with equal values at `around` and `beside` have an order so far, and only those of one of
+        the `partitions`, event by event.
         """
         self._columns, self._places = Members(values), places
+        self._partitions = [0] * len(values) if partitions is None else partitions
         self._around, self._beside = around, beside
         self._keys = examined(self._columns, unusable)
         chain = (*around, *beside)
         self._chains = self._columns.rows(chain)
-        self._neighbours = _neighbours(self._chains)
+        self._neighbours = _neighbours([*zip(self._chains, self._partitions, strict=True)])
         self._paths = [
             path
             for path in keys_of(self._columns, unusable)
@@ -279,14 +282,17 @@ class Moves:
 
         Numbers of which some are far more frequent than others are measurements.
         """
-        column = self._columns[path]
-        often = Counter(column).values()
-        return key.kept >= ENOUGH_KEPT and (type(column[0]) is str or max(often) <= 2 * min(often))
+        often = Counter(self._columns[path])
+        texts = any(type(value) is str for value in often)
+        return key.kept >= ENOUGH_KEPT and (texts or max(often.values()) <= 2 * min(often.values()))
 
     def key(self, paths: tuple[Path, ...]) -> OrderingKey | None:
-        """The key of some paths, if it recurs and its events kept their order, or all but a few of them."""
+        """The key of some paths, if it recurs and its events kept their order, or all but a few of them.
+
+        There is none if the events of one key are in several partitions, and thus without an order.
+        """
         rows = self._columns.rows((*self._around, *self._beside, *paths))
-        if not _recur(rows):
+        if not _recur(rows) or len(set(zip(rows, self._partitions, strict=True))) > len(set(rows)):
             return None
         followers = list(self._followers(rows))
         fields = tuple(map(field_text, (*self._beside, *paths)))

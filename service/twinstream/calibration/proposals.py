@@ -247,8 +247,16 @@ def _for_absent(noise: Sequence[Noise]) -> Proposal:
 
 
 def decides(spec: Spec, noise: Noise) -> str | None:
-    """The key of the file by which a noisy field decides something, so that it must be compared unchanged."""
+    """The key of the file by which a noisy field decides something, so that it must be compared unchanged.
+
+    A list of the fields to compare cannot leave out a part of one.
+    """
     if noise.how == "absent":
         return None
+    compared = (spec.equality if noise.kind is None else spec.equality.per_kind[noise.kind]).compare_only
+    if noise.how == "ignore" and any(
+        holds(outer := parse_path(field), noise.path) and outer != noise.path for field in compared or ()
+    ):
+        return "equality.compare_only"
     found = (one for one in spec.kept_as_they_are if not one.field.startswith("$"))
     return next((one.place for one in found if overlap(parse_path(one.field), noise.path)), None)

@@ -17,6 +17,7 @@ becomes a rule. If the events do not decide, the outcome is `undecided`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -55,6 +56,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.paths import Path, overlap, parse_path
 from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import equality_paths
+from twinstream.spec.lint.cautions import one_partition
 
 TAIL = 0.1
 """If reading was cut, an event in this last part of a run may have its partner behind the cut."""
@@ -127,8 +129,12 @@ class _Search:
         self._kinds: list[Proposal] = []
         self._spec = start.spec
         self._remembered: dict[tuple[str, bool], list[PairedPlaces]] = {}
+        self._parted = any(len({event.partition for event in run}) > 1 for run in runs[:2])
 
     def outcome(self) -> Calibration:
+        if self._parted and self._start.data["order"] != "total":
+            for note in one_partition(self._start.spec):
+                raise Undecided(f"the topics have several partitions, and `{note.key}`: {note.text}")
         for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
             if len(events) < FEWEST_EVENTS:
                 raise Undecided(f"the {name} has {len(events)} events; at least {FEWEST_EVENTS} are needed")
@@ -141,7 +147,7 @@ class _Search:
         suspects = {pair for one in unexplained for pair in one.places}
         found = self._explain([pair for pair in pairing.pairs if pair not in suspects], noise)
         if found is None:
-            raise Undecided("no event of the one run equals one of the other, whatever field is left out")
+            raise Undecided(_none_alike(unexplained))
         return self._told(self._pruned(found), pairing, unexplained)
 
     # -- pairs -------------------------------------------------------------------------------------------
@@ -180,11 +186,10 @@ class _Search:
     def _leave_out_tails(self, pairs: list[PairedPlaces]) -> None:
         """Leave out the events without a partner that lie near the cut of the other run."""
         alone = self._all_but(Subset(*zip(*pairs, strict=True)))
-        ends = [
-            (1 - TAIL) * len(run) if side.other in self._runs.cut else len(run)
-            for side, run in zip(Side, self._runs[:2], strict=True)
-        ]
-        tails = Subset(*([i for i in some if i >= end] for some, end in zip(alone, ends, strict=True)))
+        tails = Subset(*(
+            [i for i in some if i in near] if side.other in self._runs.cut else []
+            for side, some, near in zip(Side, alone, map(_tail, self._runs[:2]), strict=True)
+        ))  # fmt: skip
         self._beyond = len(tails.left) + len(tails.right)
         self._all = self._all_but(tails)
 
@@ -222,10 +227,10 @@ class _Search:
             pairs = [pair for pair in pairing.pairs if self._part(pair) == part]
             found, other = noise_of(self._values(pairs), pairs)
             unexplained += other
-            for one in found:
+            for one in (each._replace(kind=part) for each in found):
                 place = decides(self._spec, one)
                 if place is None:
-                    noise.append(one._replace(kind=part))
+                    noise.append(one)
                 else:
                     why = f"`{place}` reads it, so it must be compared as it is"
                     unexplained.append(Left(one.field, one.differed, one.seen, why))
@@ -236,21 +241,28 @@ class _Search:
     # -- order -------------------------------------------------------------------------------------------
 
     def _explain(self, pairs: list[PairedPlaces], noise: list[Noise]) -> _Explained | None:
-        """The tightest draft that explains what can be explained: the first against which little moved."""
+        """The tightest draft that explains what can be explained: the first against which little moved.
+
+        None if under no draft any pair is equal.
+        """
         declared = self._draft(noise)
+        some_alike = False
         for draft in chain((declared,), self._looser(declared, pairs, noise)):
             alike = self._alike(pairs, draft)
-            if not alike:
+            if not alike or (self._parted and any(one_partition(draft.spec))):
                 continue
+            some_alike = True
             moved, unkept = self._unkept(draft, alike, noise)
             if moved and (unkept is None or (draft is declared and self._given_keys)):
                 continue
             kept = [pair for number, pair in enumerate(alike) if number not in moved]
             subset = Subset([i for i, _ in kept], sorted(j for _, j in kept))
             if not self._is_equal(draft, subset):
-                raise Undecided(_NOT_PLACED)
+                continue
             self._refuse_emptiness(draft, subset)
             return _Explained(draft, subset, () if unkept is None else (unkept,))
+        if some_alike:
+            raise Undecided(_NOT_PLACED)
         return None
 
     def _unkept(
@@ -284,9 +296,7 @@ class _Search:
     def _looser(self, declared: Draft, pairs: list[PairedPlaces], noise: list[Noise]) -> Iterator[Draft]:
         """The drafts with the likely orders looser than the declared one, the tightest first."""
         alike = self._alike(pairs, declared)
-        broken, _ = self._unkept(declared, alike, noise)
-        moved = f"the declared order is broken: {len(broken):,} of {len(alike):,} events changed places"
-        evidence = moved
+        evidence = moved = self._moved(declared, alike, noise)
 
         def keys(scope: KeyScope) -> Iterator[tuple[str, ...]]:
             nonlocal evidence
@@ -296,7 +306,8 @@ class _Search:
             chosen = [(i, j) for i, j in alike if self._runs.left[i].kind not in scope.without]
             around, beside = (tuple(map(parse_path, fields)) for fields in (scope.around, scope.beside))
             values = [self._runs.left[i].value for i, _ in chosen]
-            moves = Moves(values, [j for _, j in chosen], [one.path for one in noise], around, beside)
+            parts = [(self._runs.left[i].partition, self._runs.right[j].partition) for i, j in chosen]
+            moves = Moves(values, [j for _, j in chosen], [one.path for one in noise], around, beside, parts)
             for key in moves.likely(divided=scope.divided):
                 evidence = f"{moved}; {_kept(key)}"
                 yield key.fields
@@ -305,7 +316,16 @@ class _Search:
         tightest = self._start.data["order"]
         for order in looser(tightest, keys, self._spec.compared_kinds):
             if order != tightest:
-                yield self._draft(noise, for_order(order, evidence))
+                tried = (tightest, order) == ("total", "unordered") and not self._given_keys
+                none = "; no field of the value that recurs kept its order" if tried else ""
+                yield self._draft(noise, for_order(order, evidence + none))
+
+    def _moved(self, declared: Draft, alike: list[PairedPlaces], noise: list[Noise]) -> str:
+        """Why the declared order does not hold."""
+        if self._parted and any(one_partition(declared.spec)):
+            return "the topics have several partitions, and Kafka keeps no order between them"
+        moved, _ = self._unkept(declared, alike, noise)
+        return f"the declared order is broken: {len(moved):,} of {len(alike):,} events changed places"
 
     def _draft(self, noise: list[Noise], order: Proposal | None = None) -> Draft:
         """The starting file, with another order if one is given, and with the noise as it allows that."""
@@ -385,11 +405,9 @@ class _Search:
         """Whether the differences are only those of a pairing: of events of one name not the equal ones."""
         return not any(self._hides(draft, one) for one in left) and self._is_equal(draft, self._all)
 
-    def _hides(self, draft: Draft, left: Left) -> bool:
-        """Whether a draft hides an unexplained difference."""
-        if left.field == "order" or not left.places:
-            return False
-        return len(self._found_alike(list(left.places), draft)) == len(left.places)
+    def _hides(self, draft: Draft, left: Left) -> int:
+        """How many pairs of an unexplained difference are equal under a draft."""
+        return 0 if left.field == "order" else len(self._found_alike(list(left.places), draft))
 
     def _marked(self, rest: Subset) -> bool:
         """Whether the remaining events name the attempt that wrote them, and the file does not use it yet."""
@@ -418,16 +436,29 @@ _NO_PAIRS = (
 )
 
 
-_NOT_PLACED = (
-    "the comparison finds a difference in order, but no event has moved; give the order in a comparison file"
-)
+_NOT_PLACED = "no order that was tried makes the runs equal; give the order in a comparison file"
+
+
+def _none_alike(unexplained: Sequence[Left]) -> str:
+    if not unexplained:
+        return "no event of the one run equals one of the other, whatever field is left out"
+    most = max(unexplained, key=lambda one: one.differed)
+    return f"`{most.field}` differed in {most.differed:,} of {most.seen:,} pairs, and {most.why}"
+
+
+def _tail(run: Sequence[RunEvent]) -> set[int]:
+    """The events in the last part of each partition, by index."""
+    of_partition: defaultdict[int, list[int]] = defaultdict(list)
+    for index, event in enumerate(run):
+        of_partition[event.partition].append(index)
+    return {index for indexes in of_partition.values() for index in indexes[int((1 - TAIL) * len(indexes)) :]}
 
 
 def _kept(key: OrderingKey) -> str:
     names = " and ".join(f"`{field}`" for field in key.fields)
-    kept = f"none of the {key.kept:,} that follow another of the same {names} did"
-    if key.broken:
-        kept = f"{key.kept:,} that follow another of the same {names} did not, and {key.broken:,} did"
+    count = key.kept + key.broken
+    moved = f"{key.broken:,}" if key.broken else "none"
+    kept = f"of the {count:,} that follow another of the same {names}, {moved} changed places"
     if not key.supported:
         return f"{kept}, but nothing moved as far as those stand apart, so that may be chance"
     return f"{kept}, and of those beside them {key.swaps:,}"

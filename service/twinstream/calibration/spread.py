@@ -103,7 +103,7 @@ def keys_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Iter
     """The paths of fields that may be keys, those with the fewest values first; none of the `varying`."""
     counts = {path: len(set(columns[path])) for path in columns.paths if path not in varying}
     for path, count in sorted(counts.items(), key=lambda one: one[1]):
-        if can_be_named(path) and 1 < count <= columns.count / RECUR and columns.is_key(path):
+        if can_be_named(path) and 1 < count <= columns.count / RECUR and columns.is_order_key(path):
             yield path
 
 

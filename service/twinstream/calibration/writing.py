@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from twinstream.calibration.fields import Left
 from twinstream.calibration.proposals import Proposal, plain
 from twinstream.calibration.search import Calibration
 from twinstream.explain.picture import printable, value_text
@@ -88,11 +89,18 @@ def _summary(found: Calibration) -> Iterator[str]:
         yield f"   hides: {proposal.hides}"
     for one in found.unexplained:
         yield ""
-        but = "the proposed file hides it" if one.hidden else "stays compared"
-        yield f"{one.field} differed in {one.differed:,} of {one.seen:,} pairs, and {but}"
+        yield f"{one.field} differed in {one.differed:,} of {one.seen:,} pairs, and {_fate(one)}"
         yield f"   why:   {one.why}"
         if one.places:
             yield f"   where: {_where(one.places)}"
+
+
+def _fate(left: Left) -> str:
+    if not left.hidden:
+        return "stays compared"
+    if left.hidden == len(left.places):
+        return "the proposed file hides it"
+    return f"the proposed file hides {left.hidden:,} of these differences"
 
 
 def _where(places: Sequence[tuple[int, int]]) -> str:

@@ -94,7 +94,7 @@ class Recording:
         value = self._codec.compared(form[3])
         compared = value["$value"] if self._spec.whole else value
         (attempt,), _ = marks_of(attempt_of, (line.headers,), [])
-        return RunEvent(form[3], form[2], compared, attempt is not None)
+        return RunEvent(form[3], form[2], compared, attempt is not None, line.partition)
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1

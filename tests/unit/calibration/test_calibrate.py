@@ -109,6 +109,56 @@ def test_few_events_show_nothing(count: int) -> None:
     assert f"the reference has {count} events; at least 20 are needed" in answer.found.reason
 
 
+# -- keys and partitions -------------------------------------------------------------------------------------
+
+
+def test_null_is_a_value_of_a_key() -> None:
+    one = run_of(Random(5), 200)
+    one[70]["taxi"] = None
+    answer = calibrated(one, interleaved_anew(Random(6), one))
+    assert answer.found.draft.data["order"] == {"per_key": ["taxi"]}
+
+
+def by_taxi(event: dict[str, Any]) -> int:
+    return int(event["taxi"]) % 2
+
+
+@pytest.mark.parametrize("keys", [(), ("taxi",)])
+def test_a_key_is_found_where_kafka_keeps_no_order_between_partitions(keys: tuple[str, ...]) -> None:
+    """Nothing has moved, and each run happened to be read in another order of its partitions."""
+    one = run_of(Random(5), 200)
+    for turn in (1, -1):
+        parts = [sorted(one, key=by_taxi), sorted(one, key=lambda event: turn * by_taxi(event))]
+        answer = calibrated(*parts, partition=by_taxi, keys=keys)
+        assert (answer.found.result, answer.found.draft.data["order"]) == ("proposed", {"per_key": ["taxi"]})
+        assert "Kafka keeps no order between them" in loosened(answer)[0].evidence
+
+
+def test_a_field_whose_events_are_in_several_partitions_is_no_key() -> None:
+    one = [{"ride": n, "city": n // 2 % 5} for n in range(200)]
+    answer = calibrated(one, one, partition=lambda event: event["ride"] % 2)
+    assert answer.found.draft.data["order"] == "unordered"
+    assert "no field of the value that recurs kept its order" in loosened(answer)[0].evidence
+
+
+def test_a_barrier_in_several_partitions_is_refused_with_its_reason(tmp_path: Path) -> None:
+    text = "kinds: {night: {where: {city: Bonn}}, ride: {}}\norder: {barrier: night, inner: unordered}\n"
+    one = run_of(Random(5), 200)
+    answer = calibrated(one, one[:-1], spec_file(tmp_path, text), partition=by_taxi)
+    assert answer.found.result == "undecided"
+    assert "or write a copy to each partition, with `copies: per_partition`" in answer.found.reason
+
+
+def test_a_part_of_a_field_that_the_file_compares_is_no_noise(tmp_path: Path) -> None:
+    """A list of the fields to compare cannot leave it out."""
+    one = rows(60, id=lambda n: n, meta=lambda n: {"at": n, "city": "Bonn"})
+    other = [{**row, "meta": {"at": row["id"] + 100, "city": "Bonn"}} for row in one]
+    file = spec_file(tmp_path, "order: total\nidentity: [id]\nequality: {compare_only: [id, meta]}\n")
+    answer = calibrated(one, other, file)
+    assert answer.found.result == "undecided"
+    assert "`meta.at` differed in 60 of 60 pairs, and `equality.compare_only` reads it" in answer.found.reason
+
+
 # -- fields --------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +402,15 @@ def test_partners_behind_the_cut_are_no_difference() -> None:
     assert answer.found.result == "proposed"
     assert answer.found.beyond > 0
     assert answer.found.draft.data["order"] == "unordered"
+
+
+def test_partners_behind_the_cut_of_a_partition_are_no_difference() -> None:
+    """The same share of each partition was read, one after the other, and the last partner is missing."""
+    one = rows(200, id=lambda n: n)
+    parts = [[row for row in one if row["id"] % 2 == part] for part in (0, 1)]
+    other = [*parts[0][:-1], *parts[1][:-1]]
+    answer = calibrated([*parts[0], *parts[1]], other, partition=lambda row: row["id"] % 2, cut=set(Side))
+    assert (answer.found.result, answer.found.beyond) == ("proposed", 2)
 
 
 def test_at_a_cut_of_one_run_only_the_other_may_lack_partners() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -11,6 +12,7 @@ from tests.support.noise import calibrated, proposed, run_of, with_noise
 from tests.support.plants import flights, rerun
 from tests.unit.calibration.test_calibrate import rows, spec_file
 from twinstream.calibration.ordering import Moves
+from twinstream.calibration.writing import summary
 from twinstream.offline.calibrate import Calibrated
 
 RIDES = "kinds: {night: {where: {type: eod}}, ride: {}}\n"
@@ -165,7 +167,10 @@ def test_what_a_rule_told_from_another_field_hides_is_told_all_the_same() -> Non
     answer = calibrated(one, other)
     assert (answer.found.result, proposed(answer)) == ("unexplained", {("equality.absent_is_null", None)})
     (left,) = answer.found.unexplained
-    assert (left.field, left.hidden, left.places) == ("city", True, ((50, 50),))
+    assert (left.field, left.hidden, left.places) == ("city", 1, ((50, 50),))
+    assert ", and the proposed file hides it" in summary(answer.found)
+    more = replace(answer.found, unexplained=(left._replace(differed=2, places=((50, 50), (60, 60))),))
+    assert "and the proposed file hides 1 of these differences" in summary(more)
 
 
 def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path) -> None:
@@ -179,7 +184,7 @@ def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path
     other[40]["at"] += 1
     answer = calibrated(one, other, file)
     assert answer.found.result == "unexplained"
-    assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", False)]
+    assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", 0)]
 
 
 def test_what_is_put_aside_in_one_element_of_an_array_sets_no_tolerance_by_another() -> None:

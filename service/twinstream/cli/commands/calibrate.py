@@ -24,7 +24,11 @@ from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
 from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
+from twinstream.ports import Topic
+from twinstream.spec.file.model import Spec
 from twinstream.spec.file.values import field_path
+from twinstream.spec.lint.topics import Topic as TopicFacts
+from twinstream.spec.lint.topics import refusals
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
@@ -156,10 +160,18 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
     ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
     names = {side: start.spec.version_of(side).topic for side in Side}
     with topics_of(start.spec, options["kafka"], headers=True) as source, progress([]) as watched:
+        _check_cleanup(start.spec, source.topics())
         recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
         for side in Side:
             recording.read(watched(recorded.lines(side)))
     recording.cut |= recorded.cut
+
+
+def _check_cleanup(spec: Spec, topics: Mapping[Side, Topic]) -> None:
+    """Refuses compacted topics; whether an order holds on several partitions is left to the search."""
+    cleanup = {spec.version_of(side).topic: topic.cleanup_policy for side, topic in topics.items()}
+    if notes := list(refusals(spec, {name: TopicFacts(1, policy) for name, policy in cleanup.items()})):
+        raise SettingsError("; ".join(f"`{note.key}`: {note.text}" for note in notes))
 
 
 def _range(text: str) -> tuple[int, range]:
