@@ -165,9 +165,12 @@ class Drafting:
         return kind if where and all(_are_apart(where, other) for other in others) else None
 
     def _declared(self, group: Group, kind: DivergenceKind, only: str | None) -> Draft | None:
-        """A known difference of the events of the kind `only`; of all kinds if that is None."""
+        """A known difference of the events of the kind `only`; of all kinds if that is None.
+
+        One for `extra` covers copies, too: under a rule, an extra event that was written twice is one of each.
+        """
         fields = group.fields or []
-        copies = kind == "extra" and bool(self._tolerated)  # Which of the two it is makes no difference then.
+        copies = kind == "extra"
         paths = [parse_path(field) for field in fields]
         effect = _Effect(
             frozenset((kind, "duplicate") if copies else (kind,)),
@@ -180,7 +183,7 @@ class Drafting:
         ends, ceiling = self._today + timedelta(DAYS), hidden + max(1, hidden // SPARE)
         entry = {
             "id": self._free_id(kind, fields),
-            "when": {"divergences": [kind]}
+            "when": {"divergences": [kind, "duplicate"] if copies and not self._tolerated else [kind]}
             | ({"where": dict(where)} if where else {})
             | ({"fields": fields} if fields else {}),
             "owner": OWNER,
@@ -194,9 +197,14 @@ class Drafting:
             change="known_difference",
             title=f"Declare a known difference: up to {ceiling:,}, until {ends}",
             yaml=self._known_text(entry),
-            hides=self._hides(counts, f"{self._events(effect, fields)} that {what}"),
+            hides=self._hides(counts, f"{self._events(effect, fields)} that {what}") + self._copies(kind),
             count=hidden,
         )
+
+    def _copies(self, kind: DivergenceKind) -> str:
+        """The sentence about differences of another kind that are copies under a rule."""
+        extra = kind == "duplicate" and any(group.kind == "extra" for group in self._groups)
+        return " A second copy of one that is only in the candidate is hidden, too." if extra else ""
 
     def _known_text(self, entry: Mapping[str, Any]) -> str:
         more = bool(self._spec.known_differences)

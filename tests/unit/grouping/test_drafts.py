@@ -152,6 +152,22 @@ def test_a_draft_loads_and_hides_what_it_says_and_nothing_else(text: str) -> Non
         ), draft
 
 
+def test_a_draft_for_extra_events_hides_one_that_was_written_twice_and_one_for_copies_says_so() -> None:
+    """Without a rule both are `extra`; under one the second is `duplicate`."""
+    extra = {**RIGHT[-1], "id": 9000}
+    twice = [*RIGHT, extra, extra]
+    tried = drafts_of(FILE, groups_of(answered(FILE, twice)))
+    (draft,) = (draft for _, draft in tried)
+    assert (
+        draft.hides == "Hides 2 of 2 final differences: all that are only in the candidate, copies included."
+    )
+    assert answered(merged(FILE, draft), twice)["verdict"] == "EQUIVALENT"
+    tried = drafts_of(FILE, groups_of(answered(FILE, [*twice, RIGHT[-1]])))
+    told = {group.kind: draft.hides for group, draft in tried}
+    said = "that are one copy too many. A second copy of one that is only in the candidate is hidden, too."
+    assert told["duplicate"].endswith(said)
+
+
 # -- single drafts -----------------------------------------------------------------------------------------
 
 
