@@ -167,7 +167,7 @@ class Drafting:
     def _declared(self, group: Group, kind: DivergenceKind, only: str | None) -> Draft | None:
         """A known difference of the events of the kind `only`; of all kinds if that is None.
 
-        One for `extra` covers copies, too: under a rule, an extra event that was written twice is one of each.
+        One for `extra` covers copies, too: under a rule, an extra event that was written twice is both.
         """
         fields = group.fields or []
         copies = kind == "extra"
