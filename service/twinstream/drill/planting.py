@@ -26,7 +26,7 @@ from twinstream.errors import DecodeError, InputError, RelationError, SettingsEr
 from twinstream.offline.check import Check
 from twinstream.spec.drills import HEADER, DrillRecord
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path, parse_path, path_text
+from twinstream.spec.file.paths import Path, holds, parse_path, path_text
 
 PlantedKind = Literal["drop", "duplicate", "reorder", "field", "stall"]
 KINDS: tuple[PlantedKind, ...] = get_args(PlantedKind)
@@ -236,7 +236,8 @@ class _Planter:
     def _paths(self, value: bytes) -> list[Path]:
         every = fields_of(self._spec.decode_of(Side.RIGHT), value)
         if self._field is not None:
-            return [path for path in every if path == parse_path(self._field)]
+            wanted = parse_path(self._field)
+            return [wanted] if any(holds(wanted, path) for path in every) else []
         deciding = {path_text(path) for path in every} & set(self._spec.deciding_fields)
         return [path for path in every if path_text(path) not in deciding]
 

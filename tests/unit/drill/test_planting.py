@@ -65,6 +65,11 @@ def test_the_field_is_changed_beyond_quantum_and_tolerance() -> None:
     assert found.proven
 
 
+def test_a_field_with_fields_of_its_own_may_be_named() -> None:
+    made = [record(n, {"k": n % 4, "n": n, "m": {"a": n}}) for n in range(200)]
+    assert plan(spec_with(), CopiedPair(made, made), "field", "5f0c", "m").text == "m was changed"
+
+
 def test_msgpack_is_written_as_msgpack() -> None:
     spec = spec_with(more="decode: {format: msgpack}\nidentity: [n]\n")
     packed = [record(n, msgpack.packb({"k": n % 4, "n": n, "p": "x"})) for n in range(200)]

@@ -97,8 +97,11 @@ def test_a_field_that_is_not_there_leaves_it_undecided(entry: str, reason: str) 
 
 
 def test_an_absent_field_counts_as_null_where_the_file_says_so() -> None:
-    side = found("once: [zzz], horizon: 1m", GOOD, GOOD, more="equality: {absent_is_null: true}")
+    nulls = "equality: {absent_is_null: true}"
+    side = found("once: [zzz], horizon: 1m", GOOD, GOOD, more=nulls)
     assert (side.state, side.violations) == ("violated", 1)
+    inside = found("once: [m], horizon: 1m", {"m": {"a": None}}, {"m": {}}, more=nulls)
+    assert (inside.state, inside.violations) == ("violated", 1)
 
 
 def test_keys_are_compared_by_value() -> None:

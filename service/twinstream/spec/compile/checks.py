@@ -20,6 +20,7 @@ from twinstream.core.checks.watermark import NeverBack
 from twinstream.core.events import CONTENT, KIND, Form, Side
 from twinstream.spec.codec.canonical import canonical_value, is_number
 from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.codec.reduction import without_nulls
 from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.times import UNITS, milliseconds
@@ -168,7 +169,10 @@ def _of_value(of: Callable[[Any], Any]) -> Fact:
 def _digest(
     spec: Spec, codec: Codec, fields: Sequence[str], *, nulls: bool
 ) -> Callable[[Any], bytes | Lacking | None]:
-    """The digest of the values of some fields, None without fields; an absent one may count as null."""
+    """The digest of the values of some fields, None without fields.
+
+    `nulls`: absent members count as null, also inside these values.
+    """
     paths = [(field, spec.path_of(field)) for field in fields]
 
     def digest(value: Any) -> bytes | Lacking | None:
@@ -177,7 +181,7 @@ def _digest(
             member = read(value, path)
             if member is ABSENT and not nulls:
                 return Lacking(f"has no `{field}`")
-            members.append(None if member is ABSENT else member)
+            members.append(None if member is ABSENT else without_nulls(member) if nulls else member)
         return codec.digest(canonical_value(members)) if members else None
 
     return digest
