@@ -280,11 +280,12 @@ class Moves:
     def _may_be(self, path: Path, key: OrderingKey) -> bool:
         """Whether to propose a key that nothing tests: an identifier, with values about equally frequent.
 
-        Numbers of which some are far more frequent than others are measurements.
+        Numbers of which some are far more frequent than others are measurements, unless each is in a
+        partition of its own.
         """
         often = Counter(self._columns[path])
-        texts = any(type(value) is str for value in often)
-        return key.kept >= ENOUGH_KEPT and (texts or max(often.values()) <= 2 * min(often.values()))
+        names = len(set(self._partitions)) > 1 or any(type(value) is str for value in often)
+        return key.kept >= ENOUGH_KEPT and (names or max(often.values()) <= 2 * min(often.values()))
 
     def key(self, paths: tuple[Path, ...]) -> OrderingKey | None:
         """The key of some paths, if it recurs and its events kept their order, or all but a few of them.

@@ -126,7 +126,7 @@ def by_taxi(event: dict[str, Any]) -> int:
 @pytest.mark.parametrize("keys", [(), ("taxi",)])
 def test_a_key_is_found_where_kafka_keeps_no_order_between_partitions(keys: tuple[str, ...]) -> None:
     """Nothing has moved, and each run happened to be read in another order of its partitions."""
-    one = run_of(Random(5), 200)
+    one = [event for event in run_of(Random(5), 200) if event["taxi"] or event["fare"] < 30]
     for turn in (1, -1):
         parts = [sorted(one, key=by_taxi), sorted(one, key=lambda event: turn * by_taxi(event))]
         answer = calibrated(*parts, partition=by_taxi, keys=keys)
