@@ -10,6 +10,7 @@ from tests.simulation.numbers import WITHIN
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.streams import Planted
 from tests.support.orders import Event
+from twinstream.core.diagnosis.looks import MEETING_RUN
 
 Rule = dict[str, Any]
 TOLERANT = (True, False, False)
@@ -65,6 +66,16 @@ class Declared(NamedTuple):
         late = self.asks_for("extra") and not self._amply("missing", 2)
         alone = self.asks_for("missing") and not any(map(self.asks_for, ("reordered", "extra", "duplicate")))
         return fault.fault in ("reorder", "move") and (late or alone)
+
+    def explains_meanwhile(self, faults: Sequence[Planted]) -> bool:
+        """Whether a rule may cover one half of an event that moved far until the other half comes."""
+        return any(
+            HALVES & set(rule["when"]["divergences"])
+            and any(_is_about(rule, event) for event in fault.events)
+            for rule in self._in_force()
+            for fault in faults
+            if fault.fault == "move" and fault.end - fault.begin >= MEETING_RUN
+        )
 
     def may_explain(self, faults: Sequence[Planted]) -> bool:
         """Whether a rule may cover what any of the faults makes."""

@@ -251,7 +251,8 @@ class Oracle:
         if self._broker.is_another or given is None:
             return  # What its offsets meant before is not known here, or where it has begun.
         truth = given.truth
-        if status.hole_count or (given.all_count and truth.differ(positions)):
+        counts = given.all_count and not given.declared.explains_meanwhile(given.faults)
+        if status.hole_count or (counts and truth.differ(positions)):
             self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
         for side in Side if given.all_count else ():
             settled = {int(p): offset for p, offset in _of(status.verified_up_to, side).items()}
