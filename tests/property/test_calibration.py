@@ -66,6 +66,24 @@ def test_a_key_that_the_caller_names_explains_the_order_however_few_events_moved
     assert answer.found.draft.spec.order == loads(ORDERED).order
 
 
+@examples(15)
+@given(seed=SEEDS, noises=NOISES, count=st.integers(60, 120), turn=st.sampled_from([-1, 0, 1]))
+@example(seed=5, noises=set(), count=60, turn=0)
+@example(seed=5, noises=set(), count=60, turn=1)
+def test_in_two_partitions_the_key_is_found_however_these_are_read(
+    seed: int, noises: set[str], count: int, turn: int
+) -> None:
+    """The candidate is read as it was written, or one partition after the other."""
+    random = Random(seed)
+    one = run_of(random, count)
+    other = sorted(with_noise(random, one, noises), key=lambda event: turn * (event["taxi"] % 2))
+    answer = calibrated(one, other, partition=lambda event: event["taxi"] % 2)
+    assert answer.found.result == "proposed"
+    assert proposed(answer) == {PLANTED[noise] for noise in noises | {"keys"}}
+    assert answer.found.draft.spec.order == loads(ORDERED).order
+    assert any("Kafka keeps no order between them" in one.evidence for one in loosened(answer))
+
+
 FEWEST_MOVED = 30
 ORDERED = "{version: 1, name: t, reference: {topic: a}, candidate: {topic: b}, order: {per_key: [taxi]}}"
 

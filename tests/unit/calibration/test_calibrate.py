@@ -123,17 +123,6 @@ def by_taxi(event: dict[str, Any]) -> int:
     return int(event["taxi"]) % 2
 
 
-@pytest.mark.parametrize("keys", [(), ("taxi",)])
-def test_a_key_is_found_where_kafka_keeps_no_order_between_partitions(keys: tuple[str, ...]) -> None:
-    """Nothing has moved, and each run happened to be read in another order of its partitions."""
-    one = [event for event in run_of(Random(5), 200) if event["taxi"] or event["fare"] < 30]
-    for turn in (1, -1):
-        parts = [sorted(one, key=by_taxi), sorted(one, key=lambda event: turn * by_taxi(event))]
-        answer = calibrated(*parts, partition=by_taxi, keys=keys)
-        assert (answer.found.result, answer.found.draft.data["order"]) == ("proposed", {"per_key": ["taxi"]})
-        assert "Kafka keeps no order between them" in loosened(answer)[0].evidence
-
-
 def test_a_field_whose_events_are_in_several_partitions_is_no_key() -> None:
     one = [{"ride": n, "city": n // 2 % 5} for n in range(200)]
     answer = calibrated(one, one, partition=lambda event: event["ride"] % 2)
