@@ -165,13 +165,11 @@ class MemoryRelay:
             return None
         return Heard(storage.clock(), *storage.bulletin)
 
-    def ask(self, request: bytes) -> str | None:
+    def ask(self, request: bytes) -> Asked:
         """Leave a request, if there is none."""
         storage = self._storage.reached()
-        if storage.request is not None:
-            return None
-        storage.request = Asked(uuid4().hex, request)
-        return storage.request.ticket
+        storage.request = storage.request or Asked(uuid4().hex, request)
+        return storage.request
 
     def answered(self, ticket: str) -> bytes | None:
         """The outcome of a request."""

@@ -21,7 +21,7 @@ from twinstream.api.state.board import STALE_AFTER_SECONDS, Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError, place_of
 from twinstream.matcher.worker import STANDBY
-from twinstream.ports import ReadShelf, StatusRelay
+from twinstream.ports import Asked, ReadShelf, StatusRelay
 from twinstream.processes.remote_status import UNHEARD, News, Watcher
 from twinstream.processes.standby import Bulletin
 from twinstream.settings import Settings
@@ -142,16 +142,16 @@ class Resets:
 
     async def _pass_on(self, name: str, request: ResetRequest, relay: StatusRelay) -> Reset | ResetRefused:
         try:
-            ticket = await asyncio.to_thread(relay.ask, request.model_dump_json().encode())
+            asked = await asyncio.to_thread(relay.ask, request.model_dump_json().encode())
         except StoreError as error:
             return ResetRefused(id=request.id, reason=str(error), open=True)
-        if ticket is None:
+        if not _is(request, asked):
             return ResetRefused(id=request.id, reason=UNDER_WAY)
-        outcome = await self._outcome(name, request, ticket, relay)
+        outcome = await self._outcome(name, request, asked.ticket, relay)
         if isinstance(outcome, Reset):
             self._board.accept(outcome)
             await self._outlast(relay)
-        return outcome or await self._taken_back(request, ticket, relay)
+        return outcome or await self._taken_back(request, asked.ticket, relay)
 
     async def _outlast(self, relay: StatusRelay) -> None:
         """Wait until other processes no longer show a status from before now, if any shows statuses."""
@@ -176,6 +176,16 @@ class Resets:
         with suppress(StoreError):
             if await asyncio.to_thread(relay.withdraw, ticket):
                 reason = f"its matcher has not taken it up for {ANSWER_SECONDS:g} s"
-                return ResetRefused(id=request.id, reason=reason)
+                refused = ResetRefused(id=request.id, reason=reason)
+                # Who has asked for it again waits longer.
+                await asyncio.to_thread(relay.answer, ticket, refused.model_dump_json().encode())
+                return refused
         reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"
         return ResetRefused(id=request.id, reason=reason, open=True)
+
+
+def _is(request: ResetRequest, asked: Asked) -> bool:
+    """Whether what waits for the owner is this request, left by this attempt or an earlier one."""
+    with suppress(ValidationError):
+        return ResetRequest.model_validate_json(asked.request).id == request.id
+    return False

@@ -382,8 +382,8 @@ class OwnersRelay(HeardRelay, Protocol):
 class StatusRelay(OwnersRelay, Protocol):
     """The whole relay: it also passes resets from other processes to the owner. These raise StoreError."""
 
-    def ask(self, request: bytes) -> str | None:
-        """Leave a request for the owner, and return its ticket; None if another one waits.
+    def ask(self, request: bytes) -> Asked:
+        """Leave a request for the owner, unless one waits; returns the one that waits now.
 
         It expires within seconds unless `answered` is called.
         """

@@ -126,14 +126,15 @@ def test_what_is_told_leaves_what_was_saved_as_it_is(owner: Party, join: Join) -
 
 def test_the_owner_takes_a_request_once_and_nobody_else_does(owner: Party, other: Party) -> None:
     assert owner.relay.take() is None
-    ticket = other.relay.ask(b"begin\nanew")
+    asked = other.relay.ask(b"begin\nanew")
+    assert asked.request == b"begin\nanew"
     assert other.relay.take() is None
-    assert (owner.relay.take(), owner.relay.take()) == ((ticket, b"begin\nanew"), None)
+    assert (owner.relay.take(), owner.relay.take()) == (asked, None)
 
 
 def test_there_is_one_request_at_a_time_and_whoever_has_no_lease_takes_none(owner: Party) -> None:
-    assert owner.relay.ask(b"one")
-    assert owner.relay.ask(b"two") is None
+    assert owner.relay.ask(b"one").request == b"one"
+    assert owner.relay.ask(b"two").request == b"one"
     owner.store.release()
     assert owner.relay.take() is None
 
@@ -146,15 +147,13 @@ def test_it_tells_whether_another_process_has_read_bulletins(owner: Party, other
 
 
 def test_a_request_is_withdrawn_only_while_it_waits(owner: Party) -> None:
-    one = owner.relay.ask(b"one")
-    assert one is not None
+    one = owner.relay.ask(b"one").ticket
     assert not owner.relay.withdraw("another")
     assert owner.relay.withdraw(one)
     two = owner.relay.ask(b"two")
-    assert two is not None
     assert not owner.relay.withdraw(one)
-    assert owner.relay.take() == (two, b"two")
-    assert not owner.relay.withdraw(two)
+    assert owner.relay.take() == two
+    assert not owner.relay.withdraw(two.ticket)
 
 
 def test_a_request_lasts_for_as_long_as_its_outcome_is_looked_for(
@@ -162,24 +161,21 @@ def test_a_request_lasts_for_as_long_as_its_outcome_is_looked_for(
 ) -> None:
     monkeypatch.setattr(redis_relay, "REQUEST_MS", 1_000)
     asked = owner.relay.ask(b"one")
-    assert asked is not None
     for _ in range(3):
         time.sleep(0.4)
         assert owner.relay.answered("another") is None
-        assert owner.relay.answered(asked) is None
-    assert owner.relay.take() == (asked, b"one")
+        assert owner.relay.answered(asked.ticket) is None
+    assert owner.relay.take() == asked
 
 
 def test_an_outcome_is_found_by_its_ticket_and_is_not_that_of_the_same_request_made_again(
     owner: Party, other: Party
 ) -> None:
-    first = other.relay.ask(b"one")
-    assert first is not None
+    first = other.relay.ask(b"one").ticket
     assert other.relay.answered(first) is None
     assert owner.relay.take() == (first, b"one")
     owner.relay.answer(first, b"done")
-    again = other.relay.ask(b"one")
-    assert again is not None
+    again = other.relay.ask(b"one").ticket
     assert (other.relay.answered(first), other.relay.answered(again)) == (b"done", None)
 
 

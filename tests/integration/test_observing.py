@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
+import redis
 
 from tests.support.statuses import NAME, Clocks, reset, status
 from tests.support.waiting import eventually
@@ -144,7 +145,7 @@ def test_a_reset_is_told_once_no_other_process_can_show_an_earlier_pass(
 @pytest.mark.usefixtures("impatient")
 def test_what_nobody_takes_is_taken_back_and_nothing_has_changed(ask: Ask, other: StatusRelay) -> None:
     assert ask() == ResetRefused(id="one", reason="its matcher has not taken it up for 1 s")
-    assert other.ask(b"another"), "none is left"
+    assert other.ask(b"another").request == b"another", "none is left"
 
 
 @pytest.mark.usefixtures("impatient")
@@ -154,8 +155,38 @@ def test_what_is_taken_and_not_answered_is_open(ask: Ask, owner: StatusRelay) ->
 
 
 def test_while_one_is_under_way_another_is_refused(ask: Ask, other: StatusRelay) -> None:
-    assert other.ask(b"another")
+    other.ask(b"another")
     assert ask() == ResetRefused(id="one", reason=UNDER_WAY)
+
+
+def leave(other: StatusRelay) -> Asked:
+    """The same request, left before by who has then seen another state of the comparison."""
+    earlier = REQUEST.model_copy(update={"address": "there"})
+    return other.ask(earlier.model_dump_json().encode())
+
+
+def test_who_asks_again_while_the_request_waits_hears_its_answer(
+    ask: Ask, owner: StatusRelay, other: StatusRelay, redis_url: str
+) -> None:
+    made, asked, key = reset(), leave(other), f"twinstream:{{{NAME}}}:request"
+    client = redis.Redis.from_url(redis_url)
+    client.persist(key)
+
+    def meanwhile() -> None:
+        eventually(lambda: client.ttl(key) > 0, what="who looks for its outcome prolongs it")
+        assert take(owner) == asked
+        owner.answer(asked.ticket, made.model_dump_json().encode())
+
+    assert ask(meanwhile) == made
+    assert owner.take() is None, "it was asked once"
+    client.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_is_taken_back_is_taken_back_for_all_who_asked(ask: Ask, other: StatusRelay) -> None:
+    asked, refused = leave(other), ask()
+    assert refused == ResetRefused(id="one", reason="its matcher has not taken it up for 1 s")
+    assert other.answered(asked.ticket) == refused.model_dump_json().encode()
 
 
 def test_several_shards_are_asked_where_the_first_of_them_is_owned(
@@ -191,7 +222,7 @@ def test_where_no_owner_is_there_it_is_refused_and_nothing_is_left(
     board = heard()
     mark(board, NAME, "it is not there")
     assert ask(board=board) == ResetRefused(id="one", reason=why)
-    assert other.ask(b"another"), "none is left"
+    assert other.ask(b"another").request == b"another", "none is left"
 
 
 def test_a_standby_refuses_and_names_the_owner(ask: Ask, owner: StatusRelay) -> None:

@@ -175,11 +175,11 @@ class World:
         topics = anew.Topics(self.broker.written, stay=not self._created_anew, whole=self._whole)
         request = self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics))
         shelf = self.shelf("somebody", lambda *command: self.server.execute("somebody", *command))
-        relay, ticket = shelf.relay(Shard(0, self.given.shards)), None
+        relay, text = shelf.relay(Shard(0, self.given.shards)), request.model_dump_json().encode()
         with suppress(StoreError):
-            ticket = relay.ask(request.model_dump_json().encode())
-        if ticket is not None:
-            self._look_for_outcome(relay, ticket, self.scheduler.now + ANSWER_SECONDS)
+            asked = relay.ask(text)
+            if asked.request == text:
+                self._look_for_outcome(relay, asked.ticket, self.scheduler.now + ANSWER_SECONDS)
 
     def _look_for_outcome(self, relay: StatusRelay, ticket: str, until: float) -> None:
         """What somebody does who has asked for a reset."""

@@ -177,7 +177,8 @@ def board_of(spec: Spec, clock: Clock, shards: int = 1) -> Board:
 
 def ask(storage: MemoryStorage, request: ResetRequest) -> None:
     """Leave a request for the owner."""
-    assert MemoryRelay(storage, "").ask(request.model_dump_json().encode()), "no other one waits"
+    text = request.model_dump_json().encode()
+    assert MemoryRelay(storage, "").ask(text).request == text, "no other one waits"
 
 
 def answers(storage: MemoryStorage) -> list[Reset | ResetRefused]:

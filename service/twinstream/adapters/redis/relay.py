@@ -11,10 +11,10 @@ costs a second until the next bulletin, or an answer.
 A bulletin is accepted, and handed out, only while the lease of its writer runs and nobody else took over. It
 is read together with the time, on the server that holds the keys: the clock that the owner has asked, too.
 
-There is one request at a time. The owner takes it, which removes it, so it is never executed twice. If the
-owner ends between taking and answering, the outcome stays unknown. An asker who waited in vain withdraws the
-request: if it is still there, nobody has begun it. A request that a fail-over brings back ends by itself, as
-nobody prolongs it any more.
+There is one request at a time; who asks while it waits is given that one. The owner takes it, which removes
+it, so it is never executed twice. If the owner ends between taking and answering, the outcome stays unknown.
+An asker who waited in vain withdraws the request: if it is still there, nobody has begun it. A request that a
+fail-over brings back ends by itself, as nobody prolongs it any more.
 
 The owner uses a separate connection that waits only for a fraction of a second, and pauses after a failure: a
 Redis that hangs must not stop matching for the sake of others.
@@ -64,6 +64,13 @@ if request then redis.call('DEL', KEYS[3]) end
 return request
 """
 
+ASK = """
+local request = redis.call('GET', KEYS[1])
+if request then return request end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[1]
+"""
+
 ANSWERED = """
 local answer = redis.call('GET', KEYS[1])
 if answer then return answer end
@@ -106,10 +113,7 @@ class RedisRelay:
         """The request, if there is one, this owner's lease runs, and Redis answers at once."""
         keys = self._owned("request")
         taken = self._line.call(lambda client: client.register_script(TAKE)(keys, [self._token]))
-        if taken is None:
-            return None
-        ticket, _, request = taken.partition(b"\n")
-        return Asked(ticket.decode(), request)
+        return None if taken is None else _asked(taken)
 
     def answer(self, ticket: str, outcome: bytes) -> None:
         """Write the outcome of a request, if Redis answers at once."""
@@ -126,11 +130,10 @@ class RedisRelay:
         seconds, microseconds, token = head.decode().split(" ", 2)
         return Heard(_seconds(int(seconds), int(microseconds)), token, bulletin)
 
-    def ask(self, request: bytes) -> str | None:
-        """Leave a request, and return its ticket; None if there is another one."""
-        key, put, ticket = self._key("request"), self._connection.client.set, uuid4().hex
-        text = ticket.encode() + b"\n" + request
-        return ticket if self._connection.run(lambda: put(key, text, px=REQUEST_MS, nx=True)) else None
+    def ask(self, request: bytes) -> Asked:
+        """Leave a request, unless there is one, and return the one that is there."""
+        text = uuid4().hex.encode() + b"\n" + request
+        return _asked(self._script(ASK, [self._key("request")], text, REQUEST_MS))
 
     def answered(self, ticket: str) -> bytes | None:
         """The outcome of a request, if it is known; else prolong the request."""
@@ -159,6 +162,11 @@ class RedisRelay:
 
     def _key(self, part: str) -> str:
         return f"{self._prefix}:{part}"
+
+
+def _asked(text: bytes) -> Asked:
+    ticket, _, request = text.partition(b"\n")
+    return Asked(ticket.decode(), request)
 
 
 def _seconds(seconds: int, microseconds: int) -> float:
