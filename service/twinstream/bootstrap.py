@@ -28,6 +28,7 @@ from twinstream.api.http.traffic import HttpMeter
 from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition, measure_process
 from twinstream.api.routes.declared import KafkaLinks
 from twinstream.api.routes.operations import obstacles_to_answering, obstacles_to_serving
+from twinstream.api.routes.resets import Resetter
 from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import WHOLE, Shard
@@ -210,7 +211,8 @@ async def _serve(
     for file in files:
         board.expect(expectation(file, settings.shards, specs))
     backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
-    server = access.server(_app(settings, board, access))
+    resets = Resets(settings, board)
+    server = access.server(_app(settings, board, access, resets.reset))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -222,12 +224,13 @@ async def _serve(
     structlog.get_logger().info("stopping", process=os.getpid())
     await backend.stop()
     renewing.cancel()
+    resets.stop()
     board.close()
     server.should_exit = True
     await serving
 
 
-def _app(settings: Settings, board: Board, access: Access) -> FastAPI:
+def _app(settings: Settings, board: Board, access: Access, reset: Resetter) -> FastAPI:
     """The application of the process's role, with the metrics that no process of another role has."""
     registry = CollectorRegistry()
     measure_process(registry)
@@ -242,7 +245,7 @@ def _app(settings: Settings, board: Board, access: Access) -> FastAPI:
         keys=access.keys,
         base_path=settings.base_path,
         traffic=HttpMeter(registry),
-        reset=Resets(settings, board).reset,
+        reset=reset,
         kafka=KafkaLinks(brokers=settings.brokers, record_url=settings.record_url),
         obstacles=obstacles_to_answering if settings.role == "api" else obstacles_to_serving,
     )

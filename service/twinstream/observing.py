@@ -37,6 +37,7 @@ LOOK_SECONDS = 0.25
 ANSWER_SECONDS = 30.0
 """For a reset: a matcher may wait ten seconds until it is possible, and for a slow store."""
 NOT_RUNNING = "its matcher does not run: try again when it does"
+STOPPING = "this process stops"
 UNDER_WAY = "another reset is under way: wait for it"
 
 _OUTCOME: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
@@ -108,6 +109,11 @@ class Resets:
 
     def __init__(self, settings: Settings, board: Board) -> None:
         self._settings, self._board = settings, board
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Wait for no outcome any more: those who wait are told at once that it is not known."""
+        self._stopping.set()
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
         """Have the owner reset a comparison; returns the outcome, which takes at most `ANSWER_SECONDS`.
@@ -115,6 +121,16 @@ class Resets:
         A reset is told seconds later, when no process shows a status from before it any more. The request
         goes to shard 0, which resets all of them.
         """
+        asking = asyncio.create_task(self._ask(name, request))
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait((asking, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if asking.done():
+            return asking.result()
+        asking.cancel()
+        return ResetRefused(id=request.id, reason=STOPPING, open=True)
+
+    async def _ask(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
         if self._settings.results is not None:
             return ResetRefused(id=request.id, reason=NO_HAND)
         shelf = RedisShelf(self._settings.redis, name, uuid4().hex)

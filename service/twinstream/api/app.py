@@ -26,8 +26,8 @@ from twinstream.api.routes.operations import (
     obstacles_to_serving,
     operations_router,
 )
+from twinstream.api.routes.problems import Unanswered, said_once
 from twinstream.api.routes.problems import install as install_problems
-from twinstream.api.routes.problems import said_once
 from twinstream.api.routes.resets import Resetter, nobody, resets_router
 from twinstream.api.routes.sessions import install_pages, sessions_router
 from twinstream.api.state.board import Board
@@ -124,6 +124,7 @@ def _around(keys: Keys | None, base_path: str) -> list[Middleware]:
     """The middleware around each request."""
     return [
         Middleware(SecurityHeaders),
+        Middleware(Unanswered),
         Middleware(HeadAsGet),
         Middleware(BodyLimit),
         Middleware(BasePath, base_path=base_path),

@@ -5,6 +5,7 @@ Errors of parameters are explained in our own words. No parameter may be repeate
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
+from starlette.types import Message, Receive, Scope, Send
 
-from twinstream.api.http.middleware import SECURITY_HEADERS
+from twinstream.api.http.middleware import SECURITY_HEADERS, HttpMiddleware
 from twinstream.api.state.board import UnknownComparisonError
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -89,6 +91,25 @@ PROBLEM_SCHEMA: dict[str, Any] = {
 UNREADABLE = {"loc": ("body",), "type": "value_error", "msg": "must be UTF-8, and not nested so deep"}
 """What is said of a body in which the parser does not even find a fault."""
 MISUNDERSTOOD = "The request is not valid; `errors` names the parameters."
+
+
+class Unanswered(HttpMiddleware):
+    """Answers a request that the server gives up when it stops, like one whose body has not come by then."""
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except asyncio.CancelledError:
+            if not begun:
+                await problem(503, "This process stops: ask again.")(scope, receive, send)
 
 
 class ProblemResponse(JSONResponse):
