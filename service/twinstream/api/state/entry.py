@@ -21,6 +21,7 @@ from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.state.final import keeping_final
 from twinstream.api.state.matchers import MatcherView
 from twinstream.api.state.merging import merged
+from twinstream.api.state.timings import summed
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.receipts.exclusions import Exclusion
 from twinstream.status.comparison import ComparisonStatus, Reset, ShardStatus, UnmatchedEvent
@@ -118,8 +119,12 @@ class Entry:
         resets = max(status, self.status, key=attrgetter("reset_count"))
         known = {"resets": resets.resets, "reset_count": resets.reset_count}
         trial = {"trial_of": self.expected.trial_of}
+        timings = {
+            "match_latency": summed(one.match_latency.total for one in self.matchers),
+            "processing": summed(one.processing.total for one in self.matchers),
+        }
         previous = self.status
-        self.status = keeping_final(status, previous).model_copy(update={**known, **trial})
+        self.status = keeping_final(status, previous).model_copy(update={**known, **trial, **timings})
         return previous
 
     def freshness(self, moment: float) -> Freshness:

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from twinstream.api.state.timings import empty_histogram
 from twinstream.explain.receipts.exclusions import Exclusion
 from twinstream.spec.load import ComparisonFile
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides
 from twinstream.status.comparison import (
-    HISTOGRAM_EDGES_SECONDS,
     CheckpointInfo,
     ComparisonStatus,
     Coverage,
     Health,
-    Histogram,
     Version,
 )
 
@@ -73,8 +72,8 @@ def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
         verified_up_to=Sides[dict[str, int]](reference={}, candidate={}),
         verified_through=None,
         progress=Sides(reference=[], candidate=[]),
-        match_latency=_empty_histogram(),
-        processing=_empty_histogram(),
+        match_latency=empty_histogram(),
+        processing=empty_histogram(),
         checkpoint=CheckpointInfo(),
         max_staleness_seconds=expected.max_staleness_seconds,
         trial_of=expected.trial_of,
@@ -92,8 +91,3 @@ def _no_coverage(expected: Expectation) -> Coverage:
         matched_by_kind=dict.fromkeys(expected.kinds, 0),
         missing=["The matcher has not started to compare."],
     )
-
-
-def _empty_histogram() -> Histogram:
-    edges = list(HISTOGRAM_EDGES_SECONDS)
-    return Histogram(edges_seconds=edges, counts=[0] * (len(edges) + 1), sum_seconds=0.0)

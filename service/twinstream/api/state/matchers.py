@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from twinstream.api.state.final import keeping_final
+from twinstream.api.state.timings import Tally
 from twinstream.status.comparison import Reset, ShardStatus, UnmatchedEvent
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
@@ -34,6 +35,8 @@ class MatcherView:
     fell_last: str = ""
     shown: dict[str, bool] = field(default_factory=dict)
     waiting: tuple[UnmatchedEvent, ...] = ()
+    match_latency: Tally = field(default_factory=Tally)
+    processing: Tally = field(default_factory=Tally)
 
     def fall(self, reason: str, now: float) -> None:
         """Record that it fell, without being told to stop; `now` is on the monotonic clock."""
@@ -46,6 +49,8 @@ class MatcherView:
         before = None if self.said is None else self.said.status
         self.said = said.model_copy(update={"status": keeping_final(said.status, before)})
         self.as_of = as_of
+        self.match_latency.hear(said.status.match_latency)
+        self.processing.hear(said.status.processing)
         self.ended = self.lost = self.unheard = None
 
     def loop(self, name: str, now: float) -> str | None:

@@ -12,17 +12,18 @@
 - A shard without a status is waited for. So is one that has not been reset with the others: its status is
   about a comparison that has ended. Whether a status can be trusted is judged not here, but by `freshness`.
 
-Everything is a pure function of the shards' last statuses.
+Everything is a pure function of the shards' last statuses, but for how long events waited and what they cost:
+these are added up over all starts of all shards (see `timings`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, permutations
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from twinstream.api.state.expectation import Expectation, placeholder
@@ -48,7 +49,6 @@ from twinstream.status.comparison import (
     Coverage,
     Frontier,
     Health,
-    Histogram,
     Hole,
     PartitionProgress,
     Reset,
@@ -118,8 +118,6 @@ def merged(
             "verified_age_seconds": _if_known(max, [status.verified_age_seconds for status in statuses]),
             "progress": progress,
             "frontier": _frontiers(said, expected.shards),
-            "match_latency": _histogram(status.match_latency for status in statuses),
-            "processing": _histogram(status.processing for status in statuses),
             "checkpoint": _checkpoint(statuses),
             "resets": _resets(said, expected.shards),
             "started_at": min(status.started_at for status in statuses),
@@ -332,14 +330,6 @@ def _how_far(frontier: Frontier) -> list[int]:
 
 def _account(parts: Sequence[Accounts]) -> Accounts:
     return Accounts(**{name: sum(map(attrgetter(name), parts)) for name in Accounts.model_fields})
-
-
-def _histogram(parts: Iterable[Histogram]) -> Histogram:
-    first, *others = parts
-    counts, seconds = first.counts, first.sum_seconds
-    for other in others:
-        counts, seconds = list(map(add, counts, other.counts)), seconds + other.sum_seconds
-    return Histogram(edges_seconds=first.edges_seconds, counts=counts, sum_seconds=seconds)
 
 
 # -- checks of single sides --------------------------------------------------------------------------------
