@@ -160,6 +160,8 @@ MISUNDERSTOOD = [
     ("divergences?kind=other", "kind: must be 'missing', 'extra', 'changed', 'reordered' or 'duplicate'"),
     ("divergences?from=yesterday", f"from: {ZONED}"),
     ("divergences?from=2026-03-01T14:02:00", f"from: {ZONED}"),
+    ("divergences?from=1772373720", f"from: {ZONED}"),
+    ("divergences.ndjson?to=5.5", f"to: {ZONED}"),
     ("divergences?scope=taxi", "scope: must be FIELD=VALUE"),
     ("divergences?scope=taxi%3D7&scope=day", "scope: must be FIELD=VALUE"),
     ("divergences?from=2026-03-02T00:00:00Z&to=2026-03-01T00:00:00Z", "to: must be after `from`"),

@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from twinstream.api.http.rendered import of_model
 from twinstream.api.http.schemas import Listing, Unmatched
 from twinstream.api.routes.comparisons import comparison_router
+from twinstream.api.routes.problems import ZONED
 from twinstream.api.state.board import Board
 from twinstream.api.state.divergences import DivergenceLog, Identity
 from twinstream.errors import DecodeError
@@ -30,6 +31,16 @@ from twinstream.status.comparison import DivergenceReport, PartitionProgress, Un
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500
 """So many lines of an export are made before other tasks get their turn."""
+
+
+def _as_text(moment: str) -> str:
+    """A time as it is written; a bare number, which would be taken for a Unix time, is none."""
+    if ":" not in moment:
+        raise ValueError(ZONED)
+    return moment
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_as_text)]
 FieldPair = Annotated[str, Field(pattern=r"^[^=]+=")]
 
 
@@ -41,8 +52,8 @@ class DivergenceFilter(Frozen):
     kind: DivergenceKind | None = Field(None, description="Only divergences of this kind.")
     scope: list[FieldPair] = Field([], description="Only of this scope: `field=value`; may be repeated.")
     field: list[str] = Field([], description="Only where this field differs; may be repeated.")
-    from_: AwareDatetime | None = Field(None, alias="from", description="First seen then or later.")
-    to: AwareDatetime | None = Field(None, description="First seen before then.")
+    from_: Moment | None = Field(None, alias="from", description="First seen then or later.")
+    to: Moment | None = Field(None, description="First seen before then.")
     explained: bool = Field(
         False, description="Instead of those that count, examples of what known differences explain."
     )

@@ -37,7 +37,7 @@ NO_API = "No route {path!r}: this process runs only matchers (--role matcher) an
 
 REPEATABLE = {"scope", "field"}
 """Parameters that are all applied at once."""
-_TIME = "must be a time with a zone, like 2026-03-01T14:02:00Z"
+ZONED = "must be a time with a zone, like 2026-03-01T14:02:00Z"
 _WORDS = {
     "extra_forbidden": "is unknown",
     "missing": "is missing",
@@ -57,9 +57,9 @@ _WORDS = {
     "string_too_short": "must have {min_length} characters or more",
     "string_too_long": "must have {max_length} characters or fewer",
     "literal_error": "must be {expected}",
-    "datetime_parsing": _TIME,
-    "datetime_from_date_parsing": _TIME,
-    "timezone_aware": _TIME,
+    "datetime_parsing": ZONED,
+    "datetime_from_date_parsing": ZONED,
+    "timezone_aware": ZONED,
 }
 _PATTERNS = {
     "scope": "must be FIELD=VALUE",
