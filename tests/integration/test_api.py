@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -24,6 +25,7 @@ from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus, Health
 from twinstream.status.groups import Group
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 BASE = f"/v1/comparisons/{NAME}"
 
 
@@ -194,6 +196,11 @@ def test_a_query_that_cannot_be_understood_is_a_problem_that_names_it_in_our_wor
     assert detail.startswith(f"The request is not valid: {told}")
     assert told.endswith(" ") or detail == f"The request is not valid: {told}."
     assert told.partition(":")[0] in str(body["errors"])
+
+
+def test_the_example_of_a_problem_in_the_reference_is_what_is_answered(http: httpx.Client) -> None:
+    example = REFERENCE.read_text().split("divergences?limit=x")[1].split("```json\n")[1].split("```")[0]
+    assert http.get(f"{BASE}/divergences?limit=x").json() == json.loads(example)
 
 
 def test_a_body_larger_than_anything_needs_is_a_problem_and_is_not_held(http: httpx.Client) -> None:

@@ -41,6 +41,13 @@ def test_every_error_is_described_as_a_problem_document(app: FastAPI) -> None:
     assert {tuple(error["content"]) for error in errors} == {("application/problem+json",)}
 
 
+def test_what_takes_a_body_says_that_it_may_be_too_large(app: FastAPI) -> None:
+    operations = [one for path in app.openapi()["paths"].values() for one in path.values()]
+    taking = [one["responses"] for one in operations if "requestBody" in one]
+    assert len(taking) == 2
+    assert all("413" in responses for responses in taking)
+
+
 def test_what_may_be_asked_of_a_comparison_says_that_there_may_be_none(app: FastAPI) -> None:
     paths = {path for path, _, _ in responses(app) if "{name}" in path}
     assert len(paths) >= 10

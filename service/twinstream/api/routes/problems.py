@@ -20,7 +20,7 @@ from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from twinstream.api.http.middleware import SECURITY_HEADERS, HttpMiddleware
+from twinstream.api.http.middleware import LIMIT_BYTES, SECURITY_HEADERS, HttpMiddleware
 from twinstream.api.state.board import UnknownComparisonError
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -28,6 +28,9 @@ MEDIA_TYPE = "application/problem+json"
 
 PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such comparison.", **PROBLEM}}
+TOO_LARGE: dict[int | str, dict[str, Any]] = {
+    413: {"description": f"The body is larger than {LIMIT_BYTES} bytes.", **PROBLEM}
+}
 
 WHAT_TO_DO = {
     404: "No route {path!r}; {root}/docs lists all routes.",

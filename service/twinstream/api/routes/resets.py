@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from twinstream.access import LOCAL
 from twinstream.api.routes.comparisons import comparison_router
-from twinstream.api.routes.problems import PROBLEM, problem
+from twinstream.api.routes.problems import PROBLEM, TOO_LARGE, problem
 from twinstream.api.state.board import Board
 from twinstream.spec.file.start import Start
 from twinstream.status.common import Frozen, Sides
@@ -37,6 +37,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "description": "It was not reset, and nothing has changed; `detail` says what to do.",
         **PROBLEM,
     },
+    **TOO_LARGE,
     415: {"description": "The body is not JSON.", **PROBLEM},
     422: {"description": "The body is not as it must be; `errors` names the members.", **PROBLEM},
     503: {

@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from twinstream.access import Keys, Role
 from twinstream.api.routes.access import COOKIE, secure
-from twinstream.api.routes.problems import PROBLEM, problem
+from twinstream.api.routes.problems import PROBLEM, TOO_LARGE, problem
 from twinstream.status.common import Frozen
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -70,7 +70,10 @@ class Me(Frozen):
     tokens: bool
 
 
-REFUSED: dict[int | str, dict[str, Any]] = {401: {"description": "The token is not valid.", **PROBLEM}}
+REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"description": "The token is not valid.", **PROBLEM},
+    **TOO_LARGE,
+}
 
 
 def sessions_router(keys: Keys | None) -> APIRouter:
