@@ -37,6 +37,7 @@ class Broker:
         self.said: list[bytes] = []
         self._to_say = [list(reversed(spoken)) for spoken in given.said]
         self.written = [0, 0]
+        self._written_at: tuple[list[float], list[float]] = ([], [])
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -45,8 +46,15 @@ class Broker:
             row = self._to_come[side].pop()
             self.rows[side][row.partition].append(row)
             self.written[side] += 1
+            self._written_at[side].append(self._scheduler.now)
             while self._to_say[side] and self._to_say[side][-1].behind <= self.written[side]:
                 self.said.append(self._to_say[side].pop().record)
+
+    def took(self, side: Side, begin: int, end: int) -> float:
+        """The seconds from writing one record of a side to writing a later one, by their places."""
+        times = self._written_at[side]
+        first, last = (times[min(place, len(times) - 1)] for place in (begin, end))
+        return last - first
 
     def end(self, side: Side, partition: int) -> int:
         """The offset behind the last record."""
@@ -70,6 +78,7 @@ class Broker:
             partition: first + further if first else 0 for partition, first in self.first[side].items()
         }
         self.written[side] = 0
+        self._written_at[side].clear()
         self.produce(side, written)
 
     @property
