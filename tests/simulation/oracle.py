@@ -322,7 +322,8 @@ class Oracle:
             return different
         if degraded := self._degraded(service):
             return degraded
-        healthy = calm.verdict == "EQUIVALENT" and view.status.health.status == "ok"
+        is_equal = calm.verdict == view.status.verdict == "EQUIVALENT"
+        healthy = is_equal and view.status.health.status == "ok"
         if healthy and not any(view.status.unmatched.model_dump().values()) and view.gate.answer != "pass":
             return f"all is well, and the gate says {view.gate.answer}: {view.gate.reason}"
         return None
