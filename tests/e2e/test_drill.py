@@ -270,7 +270,10 @@ def test_what_a_killed_drill_has_left_is_named_and_swept(live: Live, begun: Begu
     assert swept(live) == f"running    {comparison}", "it may still be held, for all that is known"
     with redis.Redis.from_url(live.redis) as client:
         client.delete(f"twinstream:{{{comparison}}}:drill")
-    assert swept(live) == f"removed    {comparison}"
+        client.set("twinstream:{early-drill-00000001}:mask", "killed before it had a consumer group")
+        client.set("twinstream:{power-drill-sales}:head", "of a comparison that is no drill")
+        assert swept(live) == f"removed    early-drill-00000001\nremoved    {comparison}"
+        assert client.delete("twinstream:{power-drill-sales}:head") == 1
     assert live.traces() == []
     assert swept(live) == "nothing    no drill has left anything behind"
 

@@ -246,23 +246,19 @@ class _Search:
         None if under no draft any pair is equal.
         """
         declared = self._draft(noise)
-        some_alike = False
         for draft in chain((declared,), self._looser(declared, pairs, noise)):
             alike = self._alike(pairs, draft)
             if not alike or (self._parted and any(one_partition(draft.spec))):
                 continue
-            some_alike = True
             moved, unkept = self._unkept(draft, alike, noise)
             if moved and (unkept is None or (draft is declared and self._given_keys)):
                 continue
             kept = [pair for number, pair in enumerate(alike) if number not in moved]
             subset = Subset([i for i, _ in kept], sorted(j for _, j in kept))
             if not self._is_equal(draft, subset):
-                continue
+                raise Undecided(_NOT_PLACED)
             self._refuse_emptiness(draft, subset)
             return _Explained(draft, subset, () if unkept is None else (unkept,))
-        if some_alike:
-            raise Undecided(_NOT_PLACED)
         return None
 
     def _unkept(
@@ -436,7 +432,10 @@ _NO_PAIRS = (
 )
 
 
-_NOT_PLACED = "no order that was tried makes the runs equal; give the order in a comparison file"
+_NOT_PLACED = (
+    "the comparison finds a difference, or cannot decide, but no event has moved; `check` with the same file "
+    "tells why"
+)
 
 
 def _none_alike(unexplained: Sequence[Left]) -> str:

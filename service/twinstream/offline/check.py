@@ -70,7 +70,7 @@ class Check:
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
-        self._events = 0
+        self._events = self._compared = 0
         self._sorted = Sorted()
         self._facts = FactReader(spec, self._codec) if spec.all_checks else None
 
@@ -108,6 +108,7 @@ class Check:
             compared, reason = self.begins.feed(line.side, run)
             for side, behind in compared:
                 self._seen.note(side, behind.forms)
+                self._compared += len(behind.forms) if place != "beside" else 0
         if reason is not None:
             self._refuse(line, reason)
         elif place != "beside":
@@ -251,8 +252,9 @@ class Check:
         doubts = doubts_of(comparison, self._spec)
         if self._sorted.undecided:
             doubts.append(undecided_text(self._sorted))
-        if not self._events and not allow_empty:
-            doubts.append("neither side has an event, so nothing was compared")
+        if not self._compared and not allow_empty and self.begins.waiting is None:
+            none = f"none of the {self._events:,} events is behind the start and of a kind that is compared"
+            doubts.append(f"{none if self._events else 'neither side has an event'}, so nothing was compared")
         lacking = self._lacking(evidence)
         verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)

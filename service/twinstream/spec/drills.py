@@ -1,11 +1,12 @@
 """Names the topics, groups and records of a drill.
 
 Everything that a drill makes can be told by its name: topics begin with `TOPICS`, the comparison of the
-copies has `INFIX` in its name, and each planted record has a header.
+copies ends with `INFIX` and 8 hexadecimal digits, and each planted record has a header.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from twinstream.spec.decode.formats.envelope import envelope
@@ -16,8 +17,18 @@ HEADER = "twinstream-drill"
 """Names the drill in each planted record, so that it can be told from a real one wherever it turns up."""
 TOPICS = "twinstream.drill."
 INFIX = "-drill-"
+_OF_A_DRILL = re.compile(f".*{INFIX}[0-9a-f]{{8}}")
 _SIDES = ("reference", "candidate")
 _LONGEST_NAME = 63
+
+
+def is_of_a_drill(comparison: str) -> bool:
+    """Whether a comparison has a name that only drills give, so that a sweep removes its state.
+
+    >>> is_of_a_drill("ads-drill-5f0c2e1a"), is_of_a_drill("power-drill-sales")
+    (True, False)
+    """
+    return _OF_A_DRILL.fullmatch(comparison) is not None
 
 
 class Names(NamedTuple):

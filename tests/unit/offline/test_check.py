@@ -29,6 +29,10 @@ def answer(order: str, text: str, more: str = "", **options: bool) -> dict[str, 
 OPEN, EMPTY, EVIDENCE = {"open_ended": True}, {"allow_empty": True}, {"evidence": True}
 NO_EVENTS, TWO_PAIRS, NO_KEY = "undecodable: {budget: 2}", "evidence: {matched: 2}", "{per_key: [nowhere]}"
 NOTHING = "Not decided: neither side has an event, so nothing was compared."
+LEFT_OUT = "kinds: {a: {where: {k: a}, ignore: true}, b: {}}\nevidence: {may_be_absent: [b]}"
+NOTHING_COUNTS = (
+    "Not decided: none of the 2 events is behind the start and of a kind that is compared, so noth"
+)
 UNMATCHED = "1 of the reference and 0 of the candidate are unmatched, and the sides have not ended"
 LIMITED = "Not decided: limits.unmatched_events (2) was reached: what came after was not compared."
 ALL_2, SO_FAR = "All 2 pairs match. ", "Nothing wrong so far, but"
@@ -51,6 +55,8 @@ ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
     ("total", "", "", EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
     (NO_KEY, "L:a1 R:a1", NO_EVENTS, {}, "INCONCLUSIVE", NOTHING),
     (NO_KEY, "L:a1", NO_EVENTS, EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
+    ("total", "L:a1 R:a2", LEFT_OUT, {}, "INCONCLUSIVE", NOTHING_COUNTS),
+    ("total", "L:a1 R:a2", LEFT_OUT, EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
     ("total", "L:a1 R:a1", TWO_PAIRS, {}, "EQUIVALENT", "The one pair matches. "),
     ("total", "L:a1 R:a1", TWO_PAIRS, EVIDENCE, "PENDING", f"{SO_FAR} {LACKING}."),
     ("total", "L:a1 R:a1 L:a1 R:a1", TWO_PAIRS, EVIDENCE, "EQUIVALENT", ALL_2),
@@ -67,6 +73,7 @@ def test_an_event_of_for_ever_in_another_zone_lies_at_the_end_of_the_calendar(ti
     both = [Line(side, record({"t": time}), 0, 0, 0, "trace", 1, 1) for side in Side]
     found = check(spec("unordered", start), both)
     assert (found["matched"], found["accounts"]["reference"]["before_start"]) == (1 - before, before)
+    assert found["verdict"] == ("INCONCLUSIVE" if before else "EQUIVALENT")
 
 
 def test_times_beyond_the_calendar_are_shown_as_its_end() -> None:

@@ -126,7 +126,8 @@ class DrillTopics:
         for name, done in asked.items():
             if (reason := _outcome(done, KafkaError.UNKNOWN_TOPIC_OR_PART)) is not None:
                 left.append(f"topic {name} ({reason})")
-        asked = self._admin.delete_consumer_groups(list(groups), request_timeout=TIMEOUT_SECONDS)
+        remove_groups = self._admin.delete_consumer_groups
+        asked = remove_groups(list(groups), request_timeout=TIMEOUT_SECONDS) if groups else {}
         for name, done in asked.items():
             if (reason := _outcome(done, KafkaError.GROUP_ID_NOT_FOUND)) is not None:
                 left.append(f"consumer group {name} ({reason})")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from twinstream.adapters.redis.connection import RedisConnection
-from twinstream.spec.drills import INFIX
+from twinstream.spec.drills import INFIX, is_of_a_drill
 
 SCANNED = 1000
 
@@ -38,7 +38,7 @@ class DrillKeys:
         names = {
             key.partition("{")[2].partition("}")[0].partition(".")[0] for key in self._keys(f"*{INFIX}*")
         }
-        return sorted(names)
+        return sorted(filter(is_of_a_drill, names))
 
     def remove(self, comparison: str) -> None:
         """Remove all keys of a drill's comparison and its shards. Complexity: as `found`."""

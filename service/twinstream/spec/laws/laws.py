@@ -16,6 +16,7 @@ from itertools import chain, combinations
 from operator import eq
 
 from twinstream.core.events import Side
+from twinstream.spec.drills import is_of_a_drill
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import EVERY, Barrier, CallableOrder, Dependent, nodes
 from twinstream.spec.file.paths import first_clash, overlap, parse_path
@@ -31,6 +32,7 @@ _PARTS = "$key, $timestamp, $partition and $headers.NAME"
 def breaches(spec: Spec) -> Iterator[Breach]:
     """Every breach of a law, the most important first."""
     laws = (
+        _name,
         _topics,
         _control,
         _kinds,
@@ -46,6 +48,14 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         emits_laws,
     )
     return chain.from_iterable(law(spec) for law in laws)
+
+
+def _name(spec: Spec) -> Iterator[Breach]:
+    if is_of_a_drill(spec.name):
+        problem = (
+            f"`{spec.name}` is a name of a drill, and `drill --sweep` would remove its state: take another"
+        )
+        yield Breach(("name",), problem)
 
 
 def _topics(spec: Spec) -> Iterator[Breach]:
