@@ -447,6 +447,7 @@ class Oracle:
             # A part of what a retry has written is lost.
             "several times with different rows": (self._broker.is_gone or given.uneven or given.poisoned),
             _LIMIT_REACHED: given.limited,
+            "since it has stopped comparing": given.limited,
             # A rule names copies, and something that was written is not known.
             "it may be a copy of an event": self._may_be_a_copy(given),
         }
