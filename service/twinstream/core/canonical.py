@@ -54,7 +54,7 @@ def parse(record: bytes, around: int = 0) -> Any:
     except json.JSONDecodeError as error:
         if record.startswith(b"\xef\xbb\xbf"):
             raise DecodeError("not JSON: it begins with a byte order mark") from None
-        raise DecodeError(f"not JSON: {error.msg} at character {error.pos}") from None
+        raise DecodeError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from None
     return value
 
 

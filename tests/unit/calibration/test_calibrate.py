@@ -112,6 +112,28 @@ def test_few_events_show_nothing(count: int) -> None:
 # -- keys and partitions -------------------------------------------------------------------------------------
 
 
+def test_where_a_barrier_has_copies_an_event_that_crossed_it_gives_no_order_up(tmp_path: Path) -> None:
+    """Nothing tells which event crossed it, so nothing is proposed."""
+    text = "kinds: {night: {where: {type: eod}}, ride: {}}\n"
+    text += "order: {barrier: night, copies: per_partition, inner: unordered}\n"
+    one: list[dict[str, Any]] = []
+    for day in range(5):
+        one += [{"id": 10 * day + n, "part": n % 2} for n in range(10)]
+        one += [{"type": "eod", "day": day, "part": part} for part in (0, 1)]
+    other = [*one[:8], *one[9:12], one[8], *one[12:]]
+    file = spec_file(tmp_path, text + "equality: {ignore: [part]}\n")
+    answer = calibrated(one, other, file, partition=lambda event: event["part"])
+    assert answer.found.result == "undecided"
+    assert "the comparison finds a difference" in answer.found.reason
+
+
+def test_where_no_event_is_compared_the_runs_are_not_equal(tmp_path: Path) -> None:
+    start = "order: total\nstart: {at: event_time, field: at, from: 2030-01-01T00:00:00Z}\n"
+    one = rows(30, id=lambda n: n, at=lambda n: f"2026-01-01T00:00:{n:02}Z")
+    other = [{**row, "id": -row["id"]} for row in one]
+    assert calibrated(one, other, spec_file(tmp_path, start)).found.result == "undecided"
+
+
 def test_null_is_a_value_of_a_key() -> None:
     one = run_of(Random(5), 200)
     one[70]["taxi"] = None

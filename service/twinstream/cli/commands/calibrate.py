@@ -106,6 +106,7 @@ def calibrate(spec: str | None, **options: Any) -> int:
     on_kafka = options["kafka"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
+    _check_schema_files(spec, start, options["output"])
     if start.spec.folding is not None:
         raise SettingsError(
             "the comparison file has `emits`, and calibrate compares single events, not rows that replace "
@@ -119,6 +120,18 @@ def calibrate(spec: str | None, **options: Any) -> int:
         answer = run_calibrate(recording, start, options["key"])
     _print(answer, recording, options)
     return EXIT_OF_RESULT[answer.found.result]
+
+
+def _check_schema_files(spec: str | None, start: Draft, output: str | None) -> None:
+    """Refuses an output in another folder than that from which the file names its schemas."""
+    if spec is None or output is None or Path(spec).resolve().parent == Path(output).resolve().parent:
+        return
+    for part in (start.base, start.base["reference"], start.base["candidate"]):
+        file = (part.get("decode") or {}).get("schema_file")
+        if file is not None and not Path(file).is_absolute():
+            raise SettingsError(
+                f"--output {output}: `{file}` is a path relative to {spec}, so write both into one folder"
+            )
 
 
 def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
@@ -157,7 +170,7 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
     if not start.given and (options["reference"] is None or options["candidate"] is None):
         raise SettingsError("give --reference and --candidate, the topics of two runs, or a comparison file")
     given = {Side.LEFT: options["reference_offsets"], Side.RIGHT: options["candidate_offsets"]}
-    ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
+    ranges = {side: _ranges(texts) for side, texts in given.items()}
     names = {side: start.spec.version_of(side).topic for side in Side}
     with topics_of(start.spec, options["kafka"], headers=True) as source, progress([]) as watched:
         _check_cleanup(start.spec, source.topics())
@@ -174,11 +187,19 @@ def _check_cleanup(spec: Spec, topics: Mapping[Side, Topic]) -> None:
         raise SettingsError("; ".join(f"`{note.key}`: {note.text}" for note in notes))
 
 
-def _range(text: str) -> tuple[int, range]:
-    found = _RANGE.fullmatch(text)
-    if found is None:
-        raise SettingsError(f"{text!r} is not a range of offsets; write it like 0:1000-2000, or 0:1000-")
-    return int(found[1]), ALL_OFFSETS[int(found[2] or 0) : int(found[3] or ALL_OFFSETS.stop)]
+def _ranges(texts: Sequence[str]) -> dict[int, range]:
+    ranges: dict[int, range] = {}
+    for text in texts:
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            raise SettingsError(f"{text!r} is not a range of offsets; write it like 0:1000-2000, or 0:1000-")
+        partition, offsets = int(found[1]), range(int(found[2] or 0), int(found[3] or ALL_OFFSETS.stop))
+        if not offsets:
+            raise SettingsError(f"{text!r} has no offset: write it like 0:1000-2000, up to below the second")
+        if partition in ranges:
+            raise SettingsError(f"{text!r} is a second range of partition {partition}; give one")
+        ranges[partition] = offsets
+    return ranges
 
 
 def _print(answer: Calibrated, recording: Recording, options: Mapping[str, Any]) -> None:
