@@ -159,6 +159,8 @@ class Process:
         fate = fates.drawn(self._scheduler, self._world.weather, port, method)
         if fate is not None:
             self._scheduler.note(f"{self.token}: {port} {method}: {fate}")
+            if port == "redis" and not self.shard.whole:  # It may not have seen what another shard has saved.
+                self._world.oracle.eras.loaded(self.token, 0)
             return self._disturbed(fate, port, call, args)
         resets = self._world.oracle.eras.stored
         if port == "relay" and method == "answer":
