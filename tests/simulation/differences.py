@@ -58,8 +58,6 @@ class Declared(NamedTuple):
         found = _NAMES[fault.fault]
         if fault.fault in ("field", "stray") and not self.identity:
             return HALVES | found if self.tolerant else HALVES  # What is alike is about the same thing.
-        if fault.fault == "stray" and [event["type"] for event in fault.events].count("e") > 1:
-            found |= {"reordered"}  # Of two barriers that changed places one is told so, too.
         late = fault.fault == "move" and (fault.end - fault.begin) * self.step_ms >= SOON_MS
         return found | HALVES if late or self._explains_a_half(fault) else found
 

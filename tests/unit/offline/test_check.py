@@ -132,6 +132,14 @@ def test_of_a_difference_that_is_too_large_the_reason_says_that_not_all_is_expla
     assert told == [account["divergent"] for account in found["accounts"].values()]
 
 
+def test_a_barrier_too_many_is_one_difference_however_long_the_next_one_is_to_come() -> None:
+    both = [f"L:a{number} R:a{number}" for number in range(100)]
+    days = "kinds: {e: {where: {k: e}}, x: {}}\nlimits: {scope_events: 64}\n"
+    found = answer("{barrier: e, inner: unordered}", " ".join([*both[:9], "R:e1", *both[9:]]), days)
+    assert (found["divergences"]["total"], found["divergences"]["by_kind"]["extra"]) == (1, 1)
+    assert "Not all of it is explained" not in found["reason"]
+
+
 def test_a_line_is_counted_where_it_stands() -> None:
     apart = [line._replace(position=10 * line.position) for line in lines("L:a1 R:b1")]
     assert check(spec(), apart)["decided_at"] == 20

@@ -10,6 +10,10 @@ barrier slightly more: an event that moved over a barrier is preferred to a barr
 That is a shortest path, found by a best-first search: equal epochs cost nothing, so the work grows with the
 differences and not with the epochs.
 
+Behind the last pair one side may be barriers ahead. Either these are still to come on the other side, which
+then has no more events of that epoch; or they have no partner, and the epoch goes on. That is the cheaper one,
+too.
+
 Three things limit the search. While sides are open, events behind the last pair may still find partners, so
 only some of them have a cost: the path is the cheapest for the events so far, and more events may make
 another one cheaper. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner. And above
@@ -153,14 +157,29 @@ class _Search:
 
     def _finish_cost(self, place: EpochPlace) -> int:
         """The cost of the rest behind the last pair of barriers."""
-        ahead = self.end[0] - place[0], self.end[1] - place[1]
+        ahead = self._ahead(place)
         if self.whole or all(ahead):
             following = (self.end[0] + 1, self.end[1] + 1)
             return BARRIER_COST * sum(ahead) + self._difference(place, following)
+        return min(self._awaiting_cost(place), self._surplus_cost(place))
+
+    def _ahead(self, place: EpochPlace) -> tuple[int, int]:
+        """The number of barriers of each side behind a place."""
+        return self.end[0] - place[0], self.end[1] - place[1]
+
+    def _awaiting_cost(self, place: EpochPlace) -> int:
+        """The cost where the barriers that one side is ahead are still to come on the other."""
+        ahead = self._ahead(place)
         lacking, surplus = self._unlike(place, (place[0] + 1, place[1] + 1))
         if ahead[0]:
             return EVENT_COST * surplus
         return EVENT_COST * (lacking if ahead[1] else min(lacking, surplus))
+
+    def _surplus_cost(self, place: EpochPlace) -> int:
+        """The cost where they have no partner, as if its epoch went on; the other side may still go on."""
+        ahead = self._ahead(place)
+        lacking, surplus = self._unlike(place, (self.end[0] + 1, self.end[1] + 1))
+        return BARRIER_COST * sum(ahead) + EVENT_COST * (surplus if ahead[0] else lacking)
 
     def _by_content(self) -> list[EpochPlace]:
         left, right = ([item.letter for item in piece.barriers] for piece in self.pieces)
@@ -195,9 +214,10 @@ class _Search:
 
     def _include_rest(self, result: Pairing, inside: Inside, place: EpochPlace) -> None:
         """Include the events behind the last pair of barriers."""
-        ahead = self.end[0] > place[0], self.end[1] > place[1]
-        if self.whole or all(ahead):
-            part = self._all_that_is_left(inside, place)
+        ahead = self._ahead(place)
+        closed = self.whole or all(ahead)
+        if closed or (any(ahead) and self._surplus_cost(place) < self._awaiting_cost(place)):
+            part = self._all_that_is_left(inside, place, whole=closed)
             clean = len(part.pairs)
         else:
             part = inside(*self._between(place, (place[0] + 1, place[1] + 1)), False)
@@ -214,9 +234,9 @@ class _Search:
             result.clean += clean
         result.include(part)
 
-    def _all_that_is_left(self, inside: Inside, place: EpochPlace) -> Pairing:
+    def _all_that_is_left(self, inside: Inside, place: EpochPlace, *, whole: bool) -> Pairing:
         """The pairing of the rest as one epoch, without its barriers. The sides meet again behind these."""
-        part = inside(*self._between(place, (self.end[0] + 1, self.end[1] + 1)), True)
+        part = inside(*self._between(place, (self.end[0] + 1, self.end[1] + 1)), whole)
         lost = [[item.place for item in self.pieces[side].barriers[place[side] :]] for side in Side]
         part.clean = min(part.clean, count_behind(part.pairs, lost))
         for side in Side:

@@ -71,7 +71,11 @@ def cost(left: str, right: str, way: Way, *, whole: bool) -> int:
     if whole or all(ahead):
         return total + BARRIER_COST * sum(ahead) + EVENT_COST * sum(unlike((len(epochs[0]), len(epochs[1]))))
     lacking, surplus = unlike((place[0] + 1, place[1] + 1))
-    return total + EVENT_COST * (surplus if ahead[0] else lacking if ahead[1] else min(lacking, surplus))
+    if not any(ahead):
+        return total + EVENT_COST * min(lacking, surplus)
+    side = 1 if ahead[0] else 0
+    awaiting, going_on = (lacking, surplus)[side], unlike((len(epochs[0]), len(epochs[1])))[side]
+    return total + min(EVENT_COST * awaiting, BARRIER_COST * sum(ahead) + EVENT_COST * going_on)
 
 
 WORDS = ["".join(letters) for size in range(6) for letters in product("abE", repeat=size)]
@@ -108,3 +112,11 @@ def test_a_barrier_without_a_partner_that_one_side_only_has_come_to_is_no_meetin
     assert paired("Eabcd", "FabcdE", whole=False).clean == 0
     assert paired("Eabcd", "Fabcd", whole=False).clean == 4
     assert paired("Eabcd", "abFcd", whole=False).clean == 2
+
+
+def test_where_the_epoch_goes_on_behind_a_barrier_of_one_side_that_has_no_partner() -> None:
+    """Two events behind it tell so; fewer are what the other side has written before its own."""
+    for left, right in (("abcd", "aEbcd"), ("aEbcd", "abcd")):
+        found = paired(left, right, whole=False)
+        assert (sorted(map(len, found.rest)), len(found.pairs), found.clean) == ([0, 1], 4, 3)
+    assert paired("aab", "aEb", whole=False).rest == ([1, 2], [])
