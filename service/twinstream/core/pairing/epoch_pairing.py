@@ -10,9 +10,8 @@ barrier slightly more: an event that moved over a barrier is preferred to a barr
 That is a shortest path, found by a best-first search: equal epochs cost nothing, so the work grows with the
 differences and not with the epochs.
 
-Behind the last pair one side may be barriers ahead. Either these are still to come on the other side, which
-then has no more events of that epoch; or they have no partner, and the epoch goes on. That is the cheaper one,
-too.
+Behind the last pair one side may be barriers ahead. Either these are still to come on the other side, whose
+epoch then has no further events; or they have no partner, and the epoch goes on. The cheaper one is taken.
 
 Three things limit the search. While sides are open, events behind the last pair may still find partners, so
 only some of them have a cost: the path is the cheapest for the events so far, and more events may make
