@@ -154,6 +154,7 @@ MISTAKES = {
         (f"rows.yaml {NOWHERE} --kind drop", 2, "cannot be drilled: a drill plants a difference in single"),
         (f"ads.yaml {NOWHERE}", 2, "give a comparison file, and --kind for the difference"),
         (f"{DRILL} --field n", 2, "--field is for --kind field"),
+        (f"{DRILL} --sweep", 2, "--sweep takes no comparison file and no --kind: it is for all drills"),
         (f"{DRILL} --bind 127.0.0.1:0", 2, "--bind has no meaning without --prometheus"),
         (f"{DRILL} --page", 2, "--page has no meaning without --prometheus"),
         (f"{DRILL} --alertmanager http://x", 2, "--alertmanager has no meaning without --prometheus"),

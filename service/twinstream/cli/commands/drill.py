@@ -98,6 +98,8 @@ def drill(
     own = own.model_copy(update={"read_from": "earliest", **(PRIVATE if bind is None else {})})
     try:
         if sweep:
+            if spec is not None or asked["kind"] is not None:
+                raise click.UsageError("--sweep takes no comparison file and no --kind: it is for all drills")
             return _sweep(own, as_json)
         if spec is None or asked["kind"] is None:
             raise click.UsageError("give a comparison file, and --kind for the difference")
