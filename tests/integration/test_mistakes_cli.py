@@ -61,6 +61,7 @@ MISTAKES = {
         ("spec.yaml --brokers b:1 --reference x", 2, "--reference is a file"),
         (f"spec.yaml --from earliest {TWO}", 2, "--from is for topics"),
         ("rows.yaml --brokers b:1 --from 2026-01-01T00:00:00Z", 2, "with `emits` a table is made of all its"),
+        ("rows.yaml --brokers b:1 --to 2026-01-01T00:00:00Z", 2, "with `emits` a table is made of all its"),
         ("spec.yaml --brokers b:1 --slack soon", 2, "Invalid value for '--slack': 'soon' is not a duration"),
         ("spec.yaml --brokers b:1 --to tomorrow", 2, "--to tomorrow: give latest, a time with its zone"),
         (f"spec.yaml {FILES} --report r.txt", 2, "--report r.txt: "),

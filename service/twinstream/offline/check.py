@@ -70,7 +70,8 @@ class Check:
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
-        self._events = self._compared = 0
+        self._events = 0
+        self._compared = [0, 0]
         self._sorted = Sorted()
         self._facts = FactReader(spec, self._codec) if spec.all_checks else None
 
@@ -92,8 +93,8 @@ class Check:
     def _feed_event(self, line: Line) -> None:
         forms, refused = self._codec.forms((line.record,), line.side)
         place = "within" if self._edges is None else self._edges.note(line)
-        if self._edges is not None and place != "within" and not refused:
-            self._edges.note_form(line.side, self.comparison.rules.canonical(forms[0][1]))
+        if self._edges is not None and not self._edges.sharp and not refused:
+            self._edges.note_form(line, place, self.comparison.rules.canonical(forms[0][1]))
         run, refused = self._marked(line, forms, refused)
         if refused:
             reason = refused[0].reason
@@ -108,7 +109,7 @@ class Check:
             compared, reason = self.begins.feed(line.side, run)
             for side, behind in compared:
                 self._seen.note(side, behind.forms)
-                self._compared += len(behind.forms) if place != "beside" else 0
+                self._compared[side] += len(behind.forms) if place != "beside" else 0
         if reason is not None:
             self._refuse(line, reason)
         elif place != "beside":
@@ -204,7 +205,8 @@ class Check:
         found = [*closed.values(), *self.comparison.provisional()]
         if self._edges is None:
             return Sorted(found)
-        found_there = self._edges.sort(found, self.comparison.rules)
+        gave_up = self.comparison.open_scopes.gave_up
+        found_there = self._edges.sort(found, self.comparison.rules, gave_up=gave_up)
         if self._known_last is None:
             return found_there
         return explain(found_there, self._known_last, self.comparison.matched)
@@ -252,12 +254,22 @@ class Check:
         doubts = doubts_of(comparison, self._spec)
         if self._sorted.undecided:
             doubts.append(undecided_text(self._sorted))
-        if not self._compared and not allow_empty and self.begins.waiting is None:
-            none = f"none of the {self._events:,} events is behind the start and of a kind that is compared"
-            doubts.append(f"{none if self._events else 'neither side has an event'}, so nothing was compared")
+        if not doubts and not allow_empty and (nothing := self._nothing_compared()) is not None:
+            doubts.append(f"{nothing}, so nothing was compared")
         lacking = self._lacking(evidence)
         verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)
+
+    def _nothing_compared(self) -> str | None:
+        """Why nothing was compared; None if something was, or the start is not found yet."""
+        if all(self._compared) or self.begins.waiting is not None:
+            return None
+        if any(self._compared):  # Rows that are all replaced or deleted leave no difference.
+            empty = Side.RIGHT if self._compared[Side.LEFT] else Side.LEFT
+            return None if self._spec.folding is None else f"the {NAMES[empty]} has no row"
+        if not self._events:
+            return "neither side has an event"
+        return f"none of the {self._events:,} events is behind the start and of a kind that is compared"
 
     def _lacking(self, evidence: bool) -> list[str]:
         comparison = self.comparison
@@ -286,11 +298,11 @@ class Check:
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
         matched = self.comparison.matched
-        if not matched:
-            return "Nothing differs, but no pair was compared."
-        explained = sum(self.comparison.differences.known.counts.values())
+        explained = sum((self._known_last or self.comparison.differences.known).counts.values())
         if explained:
             return compared_text(matched, explained, self._spec.order_text)
+        if not matched:
+            return "Nothing differs, but no pair was compared."
         what = "The one pair matches" if matched == 1 else f"All {matched:,} pairs match"
         return f"{what}. Compared {self._spec.order_text}."
 

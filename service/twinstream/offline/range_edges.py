@@ -9,7 +9,13 @@ lie beyond. Partners are assumed to be at most `slack` apart, in Kafka's time. T
 - an event of the stretch has its partner among the records read, if the other side goes far enough. If that
   side begins too late or has not come far enough yet, a missing partner is *undecided*;
 - of several equal events, nobody can tell which one lacks its partner. If an event of the stretch equals one
-  beside it, or an undecided one, that other event may have taken its partner: it is undecided, too.
+  beside it, or an undecided one, that other event may have taken its partner: it is undecided, too. And one
+  left over beside the stretch may have been left without a partner by an event of the stretch that has lost
+  its own. So it is undecided, unless all equal events of the stretch can have partners that are at most
+  `slack` apart.
+
+A difference in which an event beside the stretch has changed places with one within is undecided. And where a
+scope was given up, its pieces may begin at different events, so nothing is proven.
 
 So a difference of one event counts if that event lies in the stretch, is decided, and equals none that is
 not. For two that changed places both must, and so must the witness: if one of them has no partner among the
@@ -21,7 +27,9 @@ must not use up their ceilings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Any, Literal, NamedTuple
@@ -64,6 +72,28 @@ def explain(found: Sorted, known: KnownDifferences, matched: int) -> Sorted:
     return found._replace(counted=rest[0], undecided=rest[1], explained=explained)
 
 
+class Forms(NamedTuple):
+    """The hashes of the canonical forms of events, their times, and whether each lies in the stretch."""
+
+    hashes: array[int]
+    times_ms: array[int]
+    within: bytearray
+
+    def note(self, letter: bytes, at: int, *, within: bool) -> None:
+        """Remember an event."""
+        self.hashes.append(hash(letter))
+        self.times_ms.append(at)
+        self.within.append(within)
+
+    def of(self, some: Set[int]) -> dict[int, list[tuple[int, bool]]]:
+        """The events of some forms, by form: the time of each, and whether it is within. O(n)."""
+        found: dict[int, list[tuple[int, bool]]] = {form: [] for form in some}
+        for form, at, within in zip(self.hashes, self.times_ms, self.within, strict=True):
+            if form in some:
+                found[form].append((at, bool(within)))
+        return {form: sorted(events) for form, events in found.items()}
+
+
 @dataclass
 class _SideRead:
     """What was read of a side. Before `since_ms` the other side may have had no partner yet."""
@@ -75,13 +105,14 @@ class _SideRead:
     newest_ms: float = -inf
     reached_ms: float = -inf
     doubtful: set[int] = field(default_factory=set)
+    forms: Forms = field(default_factory=lambda: Forms(array("q"), array("q"), bytearray()))
 
 
 class Edges:
     """Judges the findings of one comparison of a stretch.
 
-    Call `note` for each line, and `note_form` for each event that is not `within`. After reading, call
-    `sort`. With `go_on` a version is known to be still writing, so the end of reading is not its end.
+    Call `note` for each line, and `note_form` for each event. After reading, call `sort`. With `go_on` a
+    version is known to be still writing, so the end of reading is not its end.
     """
 
     def __init__(self, stretch: OffsetRange) -> None:
@@ -102,23 +133,58 @@ class Edges:
             of.first_ms, of.newest_ms = min(of.first_ms, at), max(of.newest_ms, at)
         return place
 
-    def note_form(self, side: Side, letter: bytes) -> None:
-        """Remember the canonical form of an event that is not within the stretch."""
-        self.sides[side].doubtful.add(hash(letter))
+    def note_form(self, line: Line, place: EdgePlace, letter: bytes) -> None:
+        """Remember the canonical form of an event at a place."""
+        of = self.sides[line.side]
+        of.forms.note(letter, line.timestamp_ms, within=place != "beside")
+        if place != "within":
+            of.doubtful.add(hash(letter))
 
     @property
     def sharp(self) -> bool:
         """Whether every finding counts."""
         return not (self.stretch.fuzzy or self.go_on)
 
-    def sort(self, found: Sequence[Divergence], rules: Rules) -> Sorted:
-        """Sort the findings."""
+    def sort(self, found: Sequence[Divergence], rules: Rules, *, gave_up: bool) -> Sorted:
+        """Sort the findings; `gave_up`: a scope was given up. Complexity: O(n log n) in the events read."""
         if self.sharp:
             return Sorted(found)
         sorts: dict[EdgePlace, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
         for divergence in found:
             sorts[self._judge(divergence, rules)].append(divergence)
+
+        beside, others = sorts["beside"], [*sorts["within"], *sorts["undecided"]]
+        lacking = self._lacking({form for one in beside if (form := _form(one, rules)) is not None})
+        lacking -= Counter(_form(one, rules) for one in others)
+        sorts["undecided"] += [one for one in beside if lacking[_form(one, rules)] > 0]
+        sorts["beside"] = [one for one in beside if lacking[_form(one, rules)] <= 0]
+        if gave_up:
+            sorts["undecided"] += sorts["within"]
+            sorts["within"] = []
         return Sorted(*sorts.values())
+
+    def _lacking(self, forms: Set[int]) -> Counter[int | None]:
+        """By form, how many of its events in the stretch can have no partner near enough, each another one.
+
+        It suffices to ask for each side by itself: then some pairing serves both (Mendelsohn and Dulmage,
+        "Some generalizations of the problem of distinct representatives", 1958).
+        """
+        of = [self.sides[side].forms.of(forms) for side in Side]
+        return Counter(
+            {one: sum(self._alone(of[side][one], of[side.other][one]) for side in Side) for one in forms}
+        )
+
+    def _alone(self, events: Sequence[tuple[int, bool]], others: Sequence[tuple[int, bool]]) -> int:
+        """How many events of a side in the stretch can have no partner; both by time."""
+        alone, free, slack = 0, 0, self.stretch.slack_ms
+        for at in (at for at, within in events if within):
+            while free < len(others) and others[free][0] < at - slack:
+                free += 1
+            if free < len(others) and others[free][0] <= at + slack:
+                free += 1
+            else:
+                alone += 1
+        return alone
 
     def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
         part = self.stretch.parts[side][partition]
@@ -135,7 +201,8 @@ class Edges:
     def _judge(self, divergence: Divergence, rules: Rules) -> EdgePlace:
         finding = divergence.finding
         events = [(side, event) for side, event in finding.events if event is not None]
-        if all(self._of(side, event) == "beside" for side, event in events):
+        involved = (*events, *finding.witness) if finding.kind == "reordered" else events
+        if all(self._of(side, event) == "beside" for side, event in involved):
             return "beside"
 
         def proves(side: Side, event: Event) -> bool:
@@ -143,13 +210,19 @@ class Edges:
             return decided and hash(rules.letter(event)) not in self.sides[side].doubtful
 
         if finding.kind == "reordered":
-            sure = all(proves(side, event) for side, event in (*events, *finding.witness))
+            sure = all(proves(side, event) for side, event in involved)
         else:
             sure = any(proves(side, event) for side, event in events)
         return "within" if sure else "undecided"
 
     def _of(self, side: Side, event: Event) -> EdgePlace:
         return self._place(side, event[PARTITION], event[OFFSET], event[TIMESTAMP_MS])
+
+
+def _form(divergence: Divergence, rules: Rules) -> int | None:
+    """The hash of the form of an event left over; None for a difference with events of both sides."""
+    finding = divergence.finding
+    return None if finding.partner is not None else hash(rules.letter(finding.event))
 
 
 def count_by_side(found: Iterable[Divergence]) -> tuple[int, int]:

@@ -37,8 +37,8 @@ class Names(NamedTuple):
     >>> names = Names("ads", "5f0c2e1a")
     >>> names.comparison, names.topics[1]
     ('ads-drill-5f0c2e1a', 'twinstream.drill.ads.5f0c2e1a.candidate')
-    >>> Names.of_topic(names.topics[1]) == names
-    True
+    >>> Names.of_topic(names.topics[1]) == names, Names.of_topic("twinstream.drill.ads.eu.reference")
+    (True, None)
     """
 
     live: str
@@ -48,8 +48,10 @@ class Names(NamedTuple):
     def of_topic(cls, topic: str) -> Names | None:
         """The drill that a topic belongs to; None if no drill gives such a name."""
         parts = topic.removeprefix(TOPICS).split(".")
-        named = topic.startswith(TOPICS) and len(parts) == 3 and parts[2] in _SIDES
-        return cls(parts[0], parts[1]) if named else None
+        if not topic.startswith(TOPICS) or len(parts) != 3 or parts[2] not in _SIDES:
+            return None
+        names = cls(parts[0], parts[1])
+        return names if is_of_a_drill(names.comparison) else None
 
     @property
     def comparison(self) -> str:

@@ -11,6 +11,7 @@ from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.offline.check import EXAMPLES_LIMIT, Check, check
 from twinstream.ports import Line
+from twinstream.spec.decode.deletions import row_or_deletion
 
 
 def lines(text: str) -> Iterator[Line]:
@@ -192,3 +193,15 @@ def test_long_input_is_reviewed_on_the_way() -> None:
         run.feed(line)
     assert len(run.comparison.scopes) == 0
     assert run.finish(open_ended=True)["divergences"]["by_kind"]["missing"] == 1
+
+
+def test_a_table_of_which_one_side_has_no_row_was_not_compared() -> None:
+    """Its one row was deleted again, so that nothing differs in the end."""
+    file = "control: d\noverdue: {clock: input}\nemits: {upsert: {key: [k], settled_by: input}}\n"
+    row = record({"k": 1, "v": 3})
+    table, deleted = spec("unordered", file), row_or_deletion(None, b"1")
+    rows = [Line(Side.LEFT, text, 0, n, 0, "t", n + 1, n + 1) for n, text in enumerate((row, deleted))]
+    found = check(table, rows)
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert "the candidate has no row, so nothing was compared" in found["reason"]
+    assert check(table, rows, allow_empty=True)["verdict"] == "EQUIVALENT"

@@ -323,3 +323,15 @@ def test_files_without_it_keep_their_digest() -> None:
     assert digest(plain) == "85e2d31012c52a6e", "as it was before there was `any_of`"
     other = spec("total", f"equality: {{any_of: {{pick: '{HERE}:failing'}}}}")
     assert digest(other) != digest(spec("total"))
+
+
+def test_an_event_of_an_ignored_kind_does_not_reach_the_function() -> None:
+    """A heartbeat before the first row made the function fail for all rows."""
+    file = {
+        "kinds": {"heartbeat": {"where": {"k": "hb"}, "ignore": True}, "row": {}},
+        "order": "unordered",
+        "equality": {"any_of": {"pick": f"{HERE}:one_of_the_group"}},
+    }
+    events = [{"k": "hb"}, {"k": "row", "pick": 1, "group": [1, 2]}]
+    answer = check(file, events, [events[0], {**events[1], "pick": 2}])
+    assert (answer.verdict, answer.matched) == ("EQUIVALENT", 1)

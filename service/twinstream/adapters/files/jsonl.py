@@ -47,8 +47,6 @@ INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
 SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
 _RECORD = ("value_base64", "key", "headers", "partition", "offset", "timestamp_ms")
 _TRACE = ("side", "value", *_RECORD, "end")
-_LARGEST = (1 << 63) - 1
-"""The largest offset, partition or time in a line: Kafka's are no larger."""
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
 
@@ -256,7 +254,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iter
 
 
 def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: NextOffsets, at: _Place) -> Line:
-    partition = _whole(entry, "partition", 0, at)
+    partition = _whole(entry, "partition", 0, at, bits=31)
     offset = _whole(entry, "offset", offsets[side, partition], at)
     offsets[side, partition] = offset + 1
     timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
@@ -296,12 +294,13 @@ def _headers(entry: dict[str, Any], at: _Place) -> Headers:
     return [(name, text.encode()) for name, text in headers.items()]
 
 
-def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
-    value = entry.get(name, default)
-    if type(value) is Decimal and 0 <= value <= _LARGEST and value == value.to_integral_value():
+def _whole(entry: dict[str, Any], name: str, default: int, at: _Place, bits: int = 63) -> int:
+    """A number as Kafka has it, of so many bits."""
+    value, largest = entry.get(name, default), (1 << bits) - 1
+    if type(value) is Decimal and 0 <= value <= largest and value == value.to_integral_value():
         value = int(value)  # exact reading gives long numbers as decimals
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise at.refuse(f'"{name}" must be a whole number from 0 to 2^63-1, but is {_shown(value)}')
+    if type(value) is not int or not 0 <= value <= largest:
+        raise at.refuse(f'"{name}" must be a whole number from 0 to 2^{bits}-1, but is {_shown(value)}')
     return value
 
 

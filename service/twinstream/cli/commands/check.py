@@ -138,7 +138,12 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
             )
     from twinstream.adapters.clocks import SystemClock
 
-    begin, end = _begin(spec, options["begin"]), edge_of("--to", options["end"], "latest")
+    end = edge_of("--to", options["end"], "latest")
+    if spec.folding is not None and (options["begin"] or isinstance(end, datetime)):
+        raise SettingsError(
+            "with `emits` a table is made of all its rows: leave --from out, and a time of --to"
+        )
+    begin = _begin(spec, options["begin"])
     slack = spec.overdue.after if options["slack"] is None else options["slack"]
     with topics_of(spec, options["kafka"], headers=spec.reads_marks) as source:
         try:
@@ -151,8 +156,6 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
 
 def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
     """The first edge: if not given, the `start` of the file, if that names offsets or a time."""
-    if given and spec.folding is not None:
-        raise SettingsError("with `emits` a table is made of all its rows: leave --from out")
     if given or spec.start.at == "earliest":
         return edge_of("--from", given, "earliest")
     if spec.start.at == "offsets":

@@ -80,10 +80,12 @@ def reader_of(  # noqa: C901 - the hot loop
                 written = _dumps(value)
                 if not ((written == record and len(record) <= SHORT) or lossless(record, written)):
                     return exactly(record)
+            kind, key, lane = alone or kind_of(value)
             if reduce is not None:
+                if kind is None:
+                    return IGNORED  # A function of `any_of` must not see it.
                 value = reduce(value)
             content = record if keeps else canonical_value(value)
-            kind, key, lane = alone or kind_of(value)
             if key:
                 lane = value[key]
                 if type(lane) not in _KEYS:
