@@ -130,7 +130,7 @@ SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": 
         ('{"side":"reference","value":1,"offset":-1e99999999}', ':1: "offset" must be a'),
         ('{"side":"reference","value":1,"partition":1e999999999}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"partition":true}', ':1: "partition" must be a whole number'),
-        ('{"side":"reference","value":1,"partition":2147483648}', ':1: "partition" must be a whole number from'),
+        ('{"side":"reference","value":1,"partition":2147483648}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"timestamp_ms":1.5}', ':1: "timestamp_ms" must be a whole number'),
         ('{"side":"reference","value":1,"headers":{"a":1}}', ':1: "headers" must be an object of texts'),
         ('{"side":"reference","value_base64":"%%"}', ':1: "value_base64" must be a text in base64 or null, '),

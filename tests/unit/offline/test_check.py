@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.streams import record, spec, trace
+from tests.support.streams import SPEAKING, record, spec, trace
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.offline.check import EXAMPLES_LIMIT, Check, check
 from twinstream.ports import Line
 from twinstream.spec.decode.deletions import row_or_deletion
+from twinstream.spec.load import loads
 
 
 def lines(text: str) -> Iterator[Line]:
@@ -197,9 +198,9 @@ def test_long_input_is_reviewed_on_the_way() -> None:
 
 def test_a_table_of_which_one_side_has_no_row_was_not_compared() -> None:
     """Its one row was deleted again, so that nothing differs in the end."""
-    file = "control: d\noverdue: {clock: input}\nemits: {upsert: {key: [k], settled_by: input}}\n"
+    emits = "emits: {upsert: {key: [k], settled_by: input}}\n"
     row = record({"k": 1, "v": 3})
-    table, deleted = spec("unordered", file), row_or_deletion(None, b"1")
+    table, deleted = loads(f"{SPEAKING}overdue: {{clock: input}}\n{emits}"), row_or_deletion(None, b"1")
     rows = [Line(Side.LEFT, text, 0, n, 0, "t", n + 1, n + 1) for n, text in enumerate((row, deleted))]
     found = check(table, rows)
     assert found["verdict"] == "INCONCLUSIVE"
