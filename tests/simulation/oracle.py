@@ -454,7 +454,9 @@ class Oracle:
         is_said = any(is_so and said in hole.reason for said, is_so in reasons.items())
         if is_said or self._is_poison(hole, status):
             return True
-        return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
+        # A shard that had not begun when the others were reset cannot tell that from a lost state.
+        lost = self.losses > 0 or hole.reason.startswith("where shard ")
+        return hole.reason.startswith(_RESET_LOST) and lost and self.eras.asked
 
     def _may_be_a_copy(self, given: Input) -> bool:
         """Whether the candidate may have written what it has more of before, unseen or elsewhere."""
