@@ -124,7 +124,7 @@ def test_a_broker_that_does_not_speak_tls_and_a_certificate_that_is_not_there_ar
     config.write_text(f"brokers: {kafka.brokers}\nkafka: {trusting}\n")
     code, _, err = drill(spec, *asked)
     assert code == 2
-    assert err.endswith("`kafka`: ssl.ca.location: there is no file /nowhere.pem\n")
+    assert err == "twinstream: kafka settings: ssl.ca.location: there is no file /nowhere.pem\n"
     assert err.count("\n") == 1
 
 

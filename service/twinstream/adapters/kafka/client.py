@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from twinstream.errors import SettingsError
+
+_FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
 
 T = TypeVar("T")
 Properties = Mapping[str, str | int | bool]
@@ -26,7 +29,9 @@ def opened(make: Callable[[dict[str, Any]], T], config: Mapping[str, Any]) -> T:
     try:
         return make({**config})
     except KafkaException as error:
-        raise SettingsError(f"kafka settings: {reason_of(error)}") from None
+        missing = (name for name in _FILES if name in config and not Path(str(config[name])).exists())
+        told = next((f"{name}: there is no file {config[name]}" for name in missing), reason_of(error))
+        raise SettingsError(f"kafka settings: {told}") from None
 
 
 def admin_client(brokers: str, properties: Properties, link: LinkFaults) -> AdminClient:
