@@ -266,7 +266,8 @@ class Check:
             return None
         if any(self._compared):  # Rows that are all replaced or deleted leave no difference.
             empty = Side.RIGHT if self._compared[Side.LEFT] else Side.LEFT
-            return None if self._spec.folding is None else f"the {NAMES[empty]} has no row"
+            is_table = self._spec.folding is not None and self.begins.ended(empty)
+            return f"the {NAMES[empty]} has no row" if is_table else None
         if not self._events:
             return "neither side has an event"
         return f"none of the {self._events:,} events is behind the start and of a kind that is compared"
