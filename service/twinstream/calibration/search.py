@@ -186,10 +186,9 @@ class _Search:
     def _leave_out_tails(self, pairs: list[PairedPlaces]) -> None:
         """Leave out the events without a partner that lie near the cut of the other run."""
         alone = self._all_but(Subset(*zip(*pairs, strict=True)))
-        tails = Subset(*(
-            [i for i in some if i in near] if side.other in self._runs.cut else []
-            for side, some, near in zip(Side, alone, map(_tail, self._runs[:2]), strict=True)
-        ))  # fmt: skip
+        runs = zip(Side, self._runs[:2], strict=True)
+        ends = [_tail(run) if side.other in self._runs.cut else set() for side, run in runs]
+        tails = Subset(*([i for i in some if i in end] for some, end in zip(alone, ends, strict=True)))
         self._beyond = len(tails.left) + len(tails.right)
         self._all = self._all_but(tails)
 
@@ -248,7 +247,7 @@ class _Search:
         declared = self._draft(noise)
         for draft in chain((declared,), self._looser(declared, pairs, noise)):
             alike = self._alike(pairs, draft)
-            if not alike or (self._parted and any(one_partition(draft.spec))):
+            if not alike or self._relates_partitions(draft):
                 continue
             moved, unkept = self._unkept(draft, alike, noise)
             if moved and (unkept is None or (draft is declared and self._given_keys)):
@@ -316,9 +315,13 @@ class _Search:
                 none = "; no field of the value that recurs kept its order" if tried else ""
                 yield self._draft(noise, for_order(order, evidence + none))
 
+    def _relates_partitions(self, draft: Draft) -> bool:
+        """Whether the order of a draft relates events of several partitions, so that it cannot hold."""
+        return self._parted and any(one_partition(draft.spec))
+
     def _moved(self, declared: Draft, alike: list[PairedPlaces], noise: list[Noise]) -> str:
         """Why the declared order does not hold."""
-        if self._parted and any(one_partition(declared.spec)):
+        if self._relates_partitions(declared):
             return "the topics have several partitions, and Kafka keeps no order between them"
         moved, _ = self._unkept(declared, alike, noise)
         return f"the declared order is broken: {len(moved):,} of {len(alike):,} events changed places"

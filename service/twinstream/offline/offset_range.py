@@ -190,11 +190,14 @@ def _check_edges(spec: Spec, begin: Edge, end: Edge, now: datetime) -> None:
 
 
 def _check_topics(spec: Spec, topics: Mapping[Side, Topic]) -> None:
-    facts = {
-        spec.version_of(side).topic: TopicFacts(len(topic.first), topic.cleanup_policy)
-        for side, topic in topics.items()
-    }
-    if notes := list(refusals(spec, facts)):
+    facts = {side: TopicFacts(len(topic.first), topic.cleanup_policy) for side, topic in topics.items()}
+    refuse_topics(spec, facts)
+
+
+def refuse_topics(spec: Spec, facts: Mapping[Side, TopicFacts]) -> None:
+    """Raises SettingsError if the comparison cannot be right on topics of which these are the facts."""
+    by_name = {spec.version_of(side).topic: topic for side, topic in facts.items()}
+    if notes := list(refusals(spec, by_name)):
         raise SettingsError("; ".join(f"`{note.key}`: {note.text}" for note in notes))
 
 

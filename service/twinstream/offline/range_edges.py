@@ -153,11 +153,11 @@ class Edges:
         for divergence in found:
             sorts[self._judge(divergence, rules)].append(divergence)
 
-        beside, others = sorts["beside"], [*sorts["within"], *sorts["undecided"]]
-        lacking = self._lacking({form for one in beside if (form := _form(one, rules)) is not None})
-        lacking -= Counter(_form(one, rules) for one in others)
-        sorts["undecided"] += [one for one in beside if lacking[_form(one, rules)] > 0]
-        sorts["beside"] = [one for one in beside if lacking[_form(one, rules)] <= 0]
+        beside = [(one, _form(one, rules)) for one in sorts["beside"]]
+        lacking = self._lacking({form for _, form in beside if form is not None})
+        lacking -= Counter(_form(one, rules) for one in (*sorts["within"], *sorts["undecided"]))
+        sorts["undecided"] += [one for one, form in beside if form in lacking]
+        sorts["beside"] = [one for one, form in beside if form not in lacking]
         if gave_up:
             sorts["undecided"] += sorts["within"]
             sorts["within"] = []

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from twinstream.errors import SettingsError
 
 _FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
+"""Of a file that is missing, librdkafka says what OpenSSL does, without its name."""
 
 T = TypeVar("T")
 Properties = Mapping[str, str | int | bool]
@@ -29,9 +30,11 @@ def opened(make: Callable[[dict[str, Any]], T], config: Mapping[str, Any]) -> T:
     try:
         return make({**config})
     except KafkaException as error:
-        missing = (name for name in _FILES if name in config and not Path(str(config[name])).exists())
-        told = next((f"{name}: there is no file {config[name]}" for name in missing), reason_of(error))
-        raise SettingsError(f"kafka settings: {told}") from None
+        reason = reason_of(error)
+        for name in _FILES:
+            if reason.startswith(name) and not Path(str(config[name])).exists():
+                reason = f"{name}: there is no file {config[name]}"
+        raise SettingsError(f"kafka settings: {reason}") from None
 
 
 def admin_client(brokers: str, properties: Properties, link: LinkFaults) -> AdminClient:

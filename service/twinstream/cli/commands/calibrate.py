@@ -23,12 +23,11 @@ from twinstream.errors import SettingsError
 from twinstream.explain.text import tell_answer
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
-from twinstream.offline.offset_range import ALL_OFFSETS, Recorded
+from twinstream.offline.offset_range import ALL_OFFSETS, Recorded, refuse_topics
 from twinstream.ports import Topic
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.values import field_path
 from twinstream.spec.lint.topics import Topic as TopicFacts
-from twinstream.spec.lint.topics import refusals
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
@@ -182,9 +181,7 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
 
 def _check_cleanup(spec: Spec, topics: Mapping[Side, Topic]) -> None:
     """Refuses compacted topics; whether an order holds on several partitions is left to the search."""
-    cleanup = {spec.version_of(side).topic: topic.cleanup_policy for side, topic in topics.items()}
-    if notes := list(refusals(spec, {name: TopicFacts(1, policy) for name, policy in cleanup.items()})):
-        raise SettingsError("; ".join(f"`{note.key}`: {note.text}" for note in notes))
+    refuse_topics(spec, {side: TopicFacts(1, topic.cleanup_policy) for side, topic in topics.items()})
 
 
 def _ranges(texts: Sequence[str]) -> dict[int, range]:
