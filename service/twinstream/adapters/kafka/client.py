@@ -32,7 +32,7 @@ def opened(make: Callable[[dict[str, Any]], T], config: Mapping[str, Any]) -> T:
     except KafkaException as error:
         reason = reason_of(error)
         for name in _FILES:
-            if name in reason and not Path(str(config[name])).exists():
+            if name in config and name in reason and not Path(str(config[name])).exists():
                 reason = f"{name}: there is no file {config[name]}"
         raise SettingsError(f"kafka settings: {reason}") from None
 
