@@ -114,7 +114,9 @@ class Worker:
         self._resets, self._find_opening = Resets(), ports.opening
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, ports.mask_secret)
-        self._owners_word = OwnersWord(self._digest, ports.relay, ports.store, publisher, clock, standing_by)
+        self._owners_word = OwnersWord(
+            self._digest, ports.relay, ports.store, publisher, clock, standing_by, self._topic_ids
+        )
         self._clock_skew = ClockSkew(clock)
         self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard)
         self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
@@ -319,6 +321,14 @@ class Worker:
             return False
         return self._wait_for(FOREIGN if self._owners_word.foreign else STANDBY, standby=True)
 
+    def _topic_ids(self) -> tuple[str, ...]:
+        """The ids of both topics as Kafka says now; none if it does not."""
+        try:
+            topics = self._source.topics()
+        except SourceError:
+            return ()
+        return tuple(topics[side].id for side in Side)
+
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""
         self._owns = True
@@ -371,7 +381,9 @@ class Worker:
         stamp = self._clock_skew.ask(self._relay) if tells else None
         said = self._publish_status()
         if stamp is not None:
-            told = {"stamp": stamp, "number": self._clock.monotonic(), "owner": self._where}
+            topics = tuple(name for _, name in sorted(self._run.topics.ids().items()))
+            place = {"owner": self._where, "topics": topics}
+            told = {"stamp": stamp, "number": self._clock.monotonic(), **place}
             provisional = self._reports.provisional.values()
             bulletin = Bulletin.of(said, provisional, self._sampler.shown, **told)
             self._relay.tell(bulletin.model_dump_json().encode())

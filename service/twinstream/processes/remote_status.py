@@ -21,8 +21,8 @@ UNHEARD = (
     "or wait until it answers"
 )
 FOREIGN = (
-    "the matcher that owns this comparison has another comparison file, or is of another version: start this "
-    "process and the matchers with the same ones"
+    "the matcher that owns this comparison has another comparison file or Kafka, or is of another version: "
+    "start this process and the matchers with the same ones"
 )
 OTHER_NUMBER = (
     "its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the same "

@@ -26,8 +26,9 @@ the future shows that, and such a bulletin does not count; any other one has com
 status is older than that only if its owner stood still as well before it sent the bulletin, and then it still
 held the lease.
 
-A bulletin that is not understood (another version, another comparison file) is not relayed, and after any
-failure the process only says that it stands by: `PENDING`, with an undecided gate.
+A bulletin that is not understood (another version, another comparison file) is not relayed. Nor is that of an
+owner with topics of another Kafka, which shares the store by mistake: topics are known by their ids.
+After any failure the process only says that it stands by: `PENDING`, with an undecided gate.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; saved ones are in the store anyway."""
 WAITING_BYTES = 50_000
 """The most unmatched events of each side in a bulletin: those that have waited longest."""
+ASK_SECONDS = 10.0
+"""Kafka is not asked more often for the ids of the topics."""
 FURTHEST_APART_SECONDS = 5.0
 """Two reads that are further apart do not tell when a bulletin came."""
 F = TypeVar("F", bound=Frozen)
@@ -63,13 +66,14 @@ class Bulletin(Frozen):
     """What an owner tells others.
 
     `stamp` is the time of the relay before `said` was made; `number` grows with each bulletin of a process.
-    `owner` names the process in words, for people who look for it. `reports` are provisional, `waiting` are
-    the events that have waited longest.
+    `owner` names the process in words, for people who look for it. `topics` are the ids of those that it
+    reads. `reports` are provisional, `waiting` are the events that have waited longest.
     """
 
     stamp: float
     number: float
     owner: str = ""
+    topics: tuple[str, ...] = ()
     said: ShardStatus
     reports: tuple[DivergenceReport, ...] = ()
     waiting: tuple[UnmatchedEvent, ...] = ()
@@ -95,8 +99,9 @@ class Bulletin(Frozen):
 class OwnersWord:
     """The owner's word in another process: its last bulletin, and the divergences that it has saved.
 
-    `as_shown` changes the status for this process. `foreign` tells whether the owner read last has another
-    file or version.
+    `as_shown` changes the status for this process, and `own_topics` are the ids of the topics that it would
+    read itself, none where it does not know. `foreign` tells whether the owner read last has another file,
+    version or Kafka.
     """
 
     def __init__(
@@ -107,9 +112,12 @@ class OwnersWord:
         publisher: Publisher,
         clock: Clock,
         as_shown: Callable[[ComparisonStatus], ComparisonStatus] = lambda status: status,
+        own_topics: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._digest, self._relay, self._publisher, self._clock = digest, relay, publisher, clock
         self._as_shown = as_shown
+        self._ask_topics, self._next_ask = own_topics, 0.0
+        self._topics: tuple[str, ...] = ()
         self._read: _Read | None = None
         self._reports = OwnersReports(digest, store, publisher)
         self._waiting: UnmatchedSample | None = None
@@ -137,14 +145,25 @@ class OwnersWord:
         return self._showing
 
     def _understood(self, text: bytes) -> Bulletin | None:
-        """The bulletin, if it is of this version and about the same comparison file."""
+        """The bulletin, if it is of this version and about the same comparison file and topics."""
         try:
             bulletin = Bulletin.model_validate_json(text)
         except ValidationError:
             self.foreign = True
             return None
-        self.foreign = bulletin.said.status.spec_digest != self._digest
+        differs = bulletin.said.status.spec_digest != self._digest
+        self.foreign = differs or self._of_other_topics(bulletin.topics)
         return None if self.foreign else bulletin
+
+    def _of_other_topics(self, told: tuple[str, ...]) -> bool:
+        """Whether the owner reads topics with these names, but not those that this process would read.
+
+        Asking Kafka takes time, so what it said last counts for a while; a topic may be created anew.
+        """
+        if told and told != self._topics and self._clock.monotonic() >= self._next_ask:
+            self._topics = self._ask_topics()
+            self._next_ask = self._clock.monotonic() + ASK_SECONDS
+        return bool(told and self._topics) and told != self._topics
 
     def _show(self, bulletin: Bulletin, made_at: float) -> None:
         said = bulletin.said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadtest.memory import MemoryRelay
+from loadtest.memory import MemoryRelay, MemorySource
 from tests.support.hosts import START, Host, Hosts
 from tests.support.workers import SPEC, answers, ask
 from twinstream.api.routes.operations import obstacles_to_serving
@@ -161,6 +161,24 @@ def test_the_answer_of_another_comparison_file_is_not_shown(hosts: Hosts) -> Non
     assert (owner.gate, other.gate) == ("pass", "undecided")
     assert published(other, ShardStatus) == 0
     assert other.view().status.waiting_for == FOREIGN
+
+
+def test_the_answer_about_topics_of_another_kafka_is_not_shown(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    hosts.source = MemorySource()
+    hosts.source.create_anew(Side.LEFT)
+    other = hosts.add()
+    hosts.turns(owner, standby, other, seconds=6)
+    assert (owner.gate, standby.gate, other.gate) == ("pass", "pass", "undecided")
+    assert other.view().status.waiting_for == FOREIGN
+
+
+def test_topics_that_were_created_anew_are_those_of_the_owner_again_soon(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    hosts.source.create_anew(Side.LEFT)
+    hosts.turns(owner, standby, seconds=15)
+    assert standby.view().status.reason == owner.view().status.reason
+    assert standby.view().status.waiting_for is None
 
 
 @pytest.mark.parametrize("bulletin", [b"", b"{}", b"\xff", b'{"stamp": 1}'])
