@@ -113,14 +113,14 @@ class Replaced(Fenced):
 
 
 class Divided(StoreError):  # noqa: N818 - how the state is
-    """The state belongs to another number of shards, `found`; `head` is that of its shard 0."""
+    """The state belongs to another number of shards, `found`; each has saved one of `heads`, or none."""
 
-    def __init__(self, found: int, wanted: int, head: bytes) -> None:
+    def __init__(self, found: int, wanted: int, heads: Sequence[bytes]) -> None:
         super().__init__(
             f"its state is that of --shards {found}, and this process runs with --shards {wanted}: start it "
             f"with --shards {found}, or begin the comparison anew with {wanted} (`twinstream reset`)"
         )
-        self.found, self.head = found, head
+        self.found, self.heads = found, heads
 
 
 class MovedAway(StoreError):  # noqa: N818 - where the state is

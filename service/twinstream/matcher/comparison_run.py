@@ -377,6 +377,8 @@ class ComparisonRun:
             "started_at": self.situation.started_at.isoformat(),
             "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
             "verdict": reporter.verdict.value,
+            "matched": self.comparison.matched,
+            "divergences": self.ended().divergences,
             "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
             "positions": [pairs_of(intake.positions[side]) for side in Side],
             "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],

@@ -7,6 +7,8 @@ and the outcome goes back through the relay: the record, a refusal, or that nobo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import structlog
 from pydantic import ValidationError
 
@@ -18,7 +20,15 @@ from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, OwnersRelay, Source
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.starting.reset_model import PATIENCE_SECONDS, PendingReset, Resets, ResetStarts, reset_of
+from twinstream.starting.reset_model import (
+    PATIENCE_SECONDS,
+    PendingReset,
+    Resets,
+    ResetStarts,
+    reset_of,
+    stood,
+    told_of,
+)
 from twinstream.starting.start import Unsafe
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
@@ -28,10 +38,22 @@ log = structlog.get_logger()
 
 
 class ResetCommit:
-    """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay."""
+    """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay.
 
-    def __init__(self, spec: Spec, source: Source, relay: OwnersRelay, clock: Clock, shard: Shard) -> None:
+    `heads` are those that other workers have saved of the comparison.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        source: Source,
+        relay: OwnersRelay,
+        clock: Clock,
+        shard: Shard,
+        heads: Callable[[], Sequence[bytes]],
+    ) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
+        self._heads = heads
         self._shard, self._relay = shard, relay
         self._starts = ResetStarts(spec, source, clock, shard)
         self._wish: PendingReset | None = None
@@ -109,8 +131,9 @@ class ResetCommit:
     def _with_one_more(
         self, request: ResetRequest, begun: Spec, run: ComparisonRun, resets: Resets
     ) -> Resets:
-        # What a shard knows is not how the comparison stood: who asked has seen all of them.
-        before = run.ended() if self._shard.whole else request.before or run.ended()
+        # One shard does not know how the comparison stood: who asked has seen all of them.
+        shown = None if self._shard.whole else request.before
+        before = told_of(shown or run.ended(), stood(map(checkpoint.decode, filter(None, self._heads()))))
         reset = reset_of(request, self._spec.name, begun.start, before, self._clock.now())
         start = None if begun is self._spec else begun.start
         return resets.plus(reset, start, rested=request.start == "now")

@@ -10,7 +10,7 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +63,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
 from twinstream.starting.offset_backup import past_of
-from twinstream.starting.reset_model import Resets
+from twinstream.starting.reset_model import Resets, stood
 from twinstream.status.comparison import ComparisonStatus, Dependency, FoundOverTime, ShardStatus
 
 BEAT_SECONDS = 1.0
@@ -118,7 +118,8 @@ class Worker:
             self._digest, ports.relay, ports.store, publisher, clock, standing_by, self._topic_ids
         )
         self._clock_skew = ClockSkew(clock)
-        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard)
+        self._divided: Divided | None = None
+        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard, self._saved_heads)
         self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
@@ -208,11 +209,7 @@ class Worker:
         except (CheckpointError, Replaced):
             raise
         except MovedAway as state:
-            self._reset_commit.turn_down(str(state))  # While the lease runs: nobody else may take a request.
-            self._owns = False
-            with suppress(StoreError):
-                self._store.release()  # For the move that brings it back.
-            return self._wait_for(str(state))
+            return self._turn_away(state)
         except Divided as state:
             return self._wait_for_number(state)
         except SourceError as error:
@@ -329,21 +326,43 @@ class Worker:
             return ()
         return tuple(topics[side].id for side in Side)
 
+    def _turn_away(self, state: MovedAway) -> bool:
+        """Leave the comparison to the Spark job that has it; returns False."""
+        self._reset_commit.turn_down(str(state))  # While the lease runs: nobody else may take a request.
+        self._owns = False
+        with suppress(StoreError):
+            self._store.release()  # For the move that brings it back.
+        return self._wait_for(str(state))
+
+    def _saved_heads(self) -> Sequence[bytes]:
+        """The heads that other workers have saved: those of other shards, or of another number of them."""
+        if self._divided is not None:
+            return self._divided.heads
+        if self._shards is None or self._shard.whole:
+            return ()
+        try:
+            return self._shards.heads()
+        except StoreError:
+            return ()  # Then the record says what was shown.
+
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""
-        self._owns = True
-        head = checkpoint.decode(state.head) if state.head else {}
-        if self._shards is not None and head.get("spec_digest") != self._digest:
+        self._owns, self._divided = True, state
+        heads = [checkpoint.decode(head) for head in state.heads if head]
+        if moved := next((head["moved"] for head in heads if "moved" in head), None):
+            return self._turn_away(MovedAway(moved["place"]))
+        ours = [head for head in heads if head["spec_digest"] == self._digest]
+        if self._shards is not None and not ours:
             try:
                 self._shards.forget(state.found)
             except StoreError as error:
                 return self._wait_for(str(error), standby=isinstance(error, Unready))
-            self._note_other_file()
+            self._note_other_file(heads)
             return self._wait_for("it begins anew")
-        self._resets = Resets.of(head)
+        self._resets = max(map(Resets.of, ours or [{}]), key=lambda resets: resets.made)
         self._run = self._new_run()
-        self._run.refusal = str(state)
-        return self._wait_for(str(state))
+        self._run.refusal = reason = f"{state}{_stored_difference(ours)}"
+        return self._wait_for(reason)
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish the reason why there is no start yet; returns False."""
@@ -498,19 +517,29 @@ class Worker:
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)
             return head
-        self._note_other_file()
+        self._note_other_file([head])
         self._store.clear()
         return None
 
-    def _note_other_file(self) -> None:
+    def _note_other_file(self, heads: Iterable[Mapping[str, Any]]) -> None:
+        before = stood(heads)
         log.warning(
-            "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
+            "the comparison file has changed, so the comparison begins anew",
+            comparison=self._spec.name,
+            verdict=None if before is None else before.verdict,
+            divergences=0 if before is None else before.divergences,
         )
 
 
 def _found_of(head: Mapping[str, Any]) -> TimesFound:
     """When the saved differences were found; the state of an older version does not know it."""
     return TimesFound([FoundOverTime(**head["found"])] if "found" in head else ())
+
+
+def _stored_difference(heads: Iterable[Mapping[str, Any]]) -> str:
+    """The end of a sentence about a saved state that is not shown: whether it has a difference."""
+    state = stood(heads)
+    return "; that state is DIVERGED" if state is not None and state.verdict == "DIVERGED" else ""
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:

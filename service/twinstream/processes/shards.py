@@ -49,8 +49,11 @@ class ShardStore:
         if owned:
             self._in_effect = self._shelf.begin(self._shard.of)
             if self._in_effect != self._shard.of:
-                raise Divided(self._in_effect, self._shard.of, self._head(Shard(0, self._in_effect)))
+                raise Divided(self._in_effect, self._shard.of, self._heads(self._in_effect))
         return owned
+
+    def _heads(self, shards: int) -> list[bytes]:
+        return [self._head(Shard(number, shards)) for number in range(shards)]
 
     def _head(self, shard: Shard) -> bytes:
         """The head of a shard's last save. Its store stays open: it is read repeatedly."""
@@ -123,6 +126,10 @@ class ShardStore:
     def head_of(self, number: int) -> bytes:
         """The head of another shard's last save; empty if there is none."""
         return self._head(Shard(number, self._shard.of))
+
+    def heads(self) -> list[bytes]:
+        """The heads of the last saves of all shards; empty where there is none."""
+        return self._heads(self._shard.of)
 
     def close(self) -> None:
         """Close connections."""

@@ -13,7 +13,7 @@ proves nothing if the matcher does not follow all that is written (`unfit_for_no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -31,12 +31,16 @@ from twinstream.spec.file.start import Start
 from twinstream.spec.lint.sharding import refusal, unfit
 from twinstream.spec.load import begun_at
 from twinstream.starting.start import Unsafe, positions_of
+from twinstream.status.common import Sides
 from twinstream.status.comparison import Ended, Reset, ResetRequest
 
 KEPT = 10
 """The number of resets with all details; all are counted."""
 PATIENCE_SECONDS = 10.0
 """The longest wait for a moment for `now`; whoever asked waits as long."""
+
+TO_TELL = ("DIVERGED", "INCONCLUSIVE", "EQUIVALENT", "PENDING")
+"""The verdicts that a reset ends, by how much is lost with them."""
 
 _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
@@ -119,6 +123,32 @@ def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now:
     """The record of a reset that takes effect now."""
     told = request.model_dump(exclude={"start", "before"})
     return Reset(comparison=name, at=now, start=start.as_written(), before=before, **told)
+
+
+def stood(heads: Iterable[Mapping[str, Any]]) -> Ended | None:
+    """How a comparison stood, by the saved heads of all its shards; None where nothing is saved."""
+    known = [head for head in heads if "positions" in head]
+    if not known:
+        return None
+    worst = min(known, key=lambda head: TO_TELL.index(head["verdict"]))
+    return Ended(
+        verdict=worst["verdict"],
+        since=worst["verdict_since"],
+        started_at=worst["started_at"],
+        matched=sum(head.get("matched", 0) for head in known),
+        divergences=sum(head.get("divergences", 0) for head in known),
+        positions=Sides(
+            **{
+                NAMES[side]: {str(p): offset for head in known for p, offset in head["positions"][side]}
+                for side in Side
+            }
+        ),
+    )
+
+
+def told_of(*known: Ended | None) -> Ended:
+    """The one of those that tells most of how a comparison stood: a difference that is dropped is told."""
+    return min(filter(None, known), key=lambda ended: TO_TELL.index(ended.verdict))
 
 
 def _told(error: Exception) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.team import DIVIDED, Team, write_all
 from tests.support.workers import SPEC
+from twinstream.checkpoints import format as checkpoint
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
@@ -251,6 +252,60 @@ def test_another_number_of_shards_is_refused_until_a_reset_and_the_old_state_goe
     team.shelf.storage(Shard(0, after)).lease = None
     view = team.view(team.started())
     assert (view.status.matched, view.gate.answer, view.status.reset_count) == (24, "pass", 1)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
+def test_the_record_of_a_reset_with_another_number_tells_the_difference_that_it_drops(
+    before: int, after: int
+) -> None:
+    team, workers = running(before)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).status.verdict == "DIVERGED"
+    for worker in workers:
+        worker.stop()
+    team.shards = after
+    worker = team.worker(0)
+    assert not worker.start()
+    assert (team.status().waiting_for or "").endswith("(`twinstream reset`); that state is DIVERGED")
+    assert reset(team, worker)
+    ended = next(one for one in team.publishers[0].published if isinstance(one, Reset)).before
+    assert (ended.verdict, ended.divergences, ended.matched) == ("DIVERGED", 1, 59)
+    assert ended.positions.reference.keys() == {"0", "1", "2", "3"}
+
+
+def test_the_record_of_a_reset_tells_the_difference_that_another_shard_has_saved() -> None:
+    team, workers = running()
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).status.verdict == "DIVERGED"
+    assert team.said(0).status.verdict == "EQUIVALENT"
+    assert reset(team, workers[0])
+    ended = next(one for one in team.publishers[0].published if isinstance(one, Reset)).before
+    assert (ended.verdict, ended.divergences, ended.matched) == ("DIVERGED", 1, 59)
+
+
+def test_a_comparison_that_was_moved_away_is_left_alone_by_another_number_and_file() -> None:
+    team = stopped(1)
+    storage = team.shelf.storage(Shard())
+    moved = {**checkpoint.decode(storage.stored.head), "moved": {"place": "s3://bucket/job"}}
+    storage.stored = storage.stored._replace(head=checkpoint.encode(moved))
+    team.shards, team.spec = 2, DIVIDED + "limits: {recent_matches: 7}\n"
+    worker = team.worker(0)
+    assert not worker.start()
+    assert "moved to s3://bucket/job" in (team.status().waiting_for or "")
+    assert not reset(team, worker)
+    assert (storage.stored.head, team.shelf.in_effect) == (checkpoint.encode(moved), 1)
+
+
+def test_a_state_of_another_number_stays_where_the_save_of_one_shard_is_lost() -> None:
+    team = stopped(2)
+    team.shelf.storage(Shard(0, 2)).stored = EMPTY
+    kept = team.shelf.storage(Shard(1, 2)).stored
+    team.shards = 1
+    assert not team.worker(0).start()
+    assert (team.status().waiting_for or "").startswith("its state is that of --shards 2")
+    assert (team.shelf.storage(Shard(1, 2)).stored, team.shelf.in_effect) == (kept, 2)
 
 
 def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it() -> None:

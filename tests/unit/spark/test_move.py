@@ -326,7 +326,7 @@ def test_the_secret_of_masked_values_comes_along_unless_a_file_has_it(of_the_job
 def test_the_state_of_several_matchers_is_not_moved() -> None:
     class OfFour(MemoryStore):
         def acquire(self) -> bool:
-            raise Divided(4, 1, b"")
+            raise Divided(4, 1, ())
 
     world = World()
     with pytest.raises(SettingsError, match="over 4 matchers, and only the state of one can be moved"):
