@@ -210,6 +210,7 @@ def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_
     assert live.traces() == []
 
 
+@pytest.mark.nightly
 def test_whoever_is_on_call_is_paged_where_that_is_asked_for(live: Live, alarmed: Alarmed) -> None:
     code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager, "--page")
     assert (code, answer["result"]) == (0, "alarm"), answer

@@ -9,6 +9,7 @@ from tests.support.spark import SOCKETS
 pytestmark = [SOCKETS, pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(300)]
 
 
+@pytest.mark.nightly
 def test_every_way_to_write_is_measured(pipelines: Pipelines) -> None:
     bench = Bench(pipelines.spark, pipelines.kafka, pipelines.folder)
     ways = measure(bench, "json", "tiny", Size(1, 20), rounds=1)["ways"]

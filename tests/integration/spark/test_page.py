@@ -47,6 +47,7 @@ def printed() -> list[str]:
     return [line for line in block("text", "DIVERGED").splitlines() if line != "…"]
 
 
+@pytest.mark.nightly
 def test_a_version_is_checked_against_itself_as_printed(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
