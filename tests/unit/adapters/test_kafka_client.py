@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 import twinstream.adapters.kafka.watch as module
-from twinstream.adapters.kafka.client import LinkFaults
+from twinstream.adapters.kafka.client import LinkFaults, admin_client
 from twinstream.adapters.kafka.watch import TopicsAdmin, describe
 from twinstream.core.events import Side
-from twinstream.errors import SourceError
+from twinstream.errors import SettingsError, SourceError
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,19 @@ def test_an_unknown_host_a_closed_port_and_a_stranger_are_told_apart(closed: str
     )
     assert "no host has the name nobody.invalid: correct it" in told(unknown)
     assert f"port {other} of 127.0.0.1 answers, but not as Kafka does: " in told(stranger)
+
+
+def test_a_port_without_tls_is_told_to_who_asks_with_it() -> None:
+    link, why = LinkFaults(), "SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?"
+    link.heard(KafkaError(KafkaError._SSL, f"ssl://h:1/bootstrap: {why} (after 2ms in state SSL_HANDSHAKE)"))
+    assert link.causes == "port 1 of h speaks no TLS: correct the port, or its security.protocol"
+
+
+def test_kerberos_which_is_the_default_is_refused_with_what_there_is() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^kafka settings: sasl.mechanism is GSSAPI, the default, .* PLAIN, "
+    ):
+        admin_client("h:1", {"security.protocol": "SASL_PLAINTEXT"}, LinkFaults())
 
 
 @pytest.mark.timeout(30)

@@ -14,6 +14,7 @@ from twinstream.errors import SettingsError
 
 _FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
 """Of a file that is missing, librdkafka says what OpenSSL does, without its name."""
+_MECHANISMS = "set it to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
 
 T = TypeVar("T")
 Properties = Mapping[str, str | int | bool]
@@ -34,6 +35,8 @@ def opened(make: Callable[[dict[str, Any]], T], config: Mapping[str, Any]) -> T:
         for name in _FILES:
             if name in config and name in reason and not Path(str(config[name])).exists():
                 reason = f"{name}: there is no file {config[name]}"
+        if "SASL mechanism GSSAPI" in reason:
+            reason = f"sasl.mechanism is GSSAPI, the default, of which this client has none: {_MECHANISMS}"
         raise SettingsError(f"kafka settings: {reason}") from None
 
 
@@ -103,6 +106,8 @@ def _told_of_link(error: KafkaError, host: str, port: str, what: str) -> str:
     if error.code() == KafkaError._BAD_MSG:
         stranger = f"port {port} of {host} answers, but not as Kafka does"
         return f"{stranger}: correct the port, or its security.protocol"
+    if "PLAINTEXT broker listener?" in what:
+        return f"port {port} of {host} speaks no TLS: correct the port, or its security.protocol"
     return f"{host}:{port}: {what}"
 
 
