@@ -134,6 +134,8 @@ def stretch_of(
 ) -> OffsetRange:
     """Find the stretch in the topics as they are now.
 
+    What Kafka has deleted is looked at last: it may delete a beginning while the edges are found.
+
     Raises SettingsError if it cannot be compared, and SourceError.
     """
     _check_edges(spec, begin, end, now)
@@ -154,14 +156,15 @@ def stretch_of(
         for side, topic in topics.items()
     }
     _check_order(parts)
+    left = archive.topics()
     return OffsetRange(
         begin,
         end,
         slack,
-        {side: _readable(parts[side], topics[side]) for side in Side},
-        begins_ms={side: _beginning(begin, slack, side, parts[side], topics) for side in Side},
+        {side: _readable(parts[side], left[side]) for side in Side},
+        begins_ms={side: _beginning(begin, slack, side, parts[side], left) for side in Side},
         passed={side: _is_passed(end, parts[side], topics[side]) for side in Side},
-        holes=[hole for side in Side for hole in _lost(begin, side, parts[side], topics[side])],
+        holes=[hole for side in Side for hole in _lost(begin, side, parts[side], left[side])],
     )
 
 
@@ -322,7 +325,18 @@ class Recorded:
         self.cut = {
             side for side in Side for p, span in self._spans[side].items() if span.stop < topics[side].ends[p]
         }
+        self._note_deleted(ranges)
         source.assign({side: {p: span.start for p, span in self._spans[side].items()} for side in Side})
+
+    def _note_deleted(self, ranges: Ranges) -> None:
+        """Report what the topics had when the ranges were found, and do not have any more."""
+        if self._note_lost is None:
+            return
+        for side, of_side in ranges.items():
+            for partition, asked in of_side.items():
+                available = self._spans[side][partition].start
+                if asked and asked.start < available:
+                    self._note_lost(Gap(side, partition, asked.start, available))
 
     def lines(self, side: Side) -> Iterator[Line]:
         """The records of a side, unnumbered. Raises SourceError if Kafka stops answering or has lost some."""

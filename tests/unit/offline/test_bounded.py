@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.offline.bounded import BoundedCheck, WatchLines
 from twinstream.offline.offset_range import Edge, edge_of
-from twinstream.ports import Line
+from twinstream.ports import Line, Positions, Topic
 
 SLACK = timedelta(seconds=1)
 Written = Sequence[tuple[str, int]]
@@ -237,6 +237,47 @@ def test_what_is_lost_while_it_is_read_is_a_hole() -> None:
     assert answer["verdict"] == "INCONCLUSIVE"
     lost = "Kafka no longer has offsets 0–2 of r partition 0 (reference); they were not compared"
     assert lost in answer["reason"]
+
+
+class Retained(MemorySource):
+    """Topics of which retention takes the first records, just before a look at them."""
+
+    def __init__(self, looks_before: int) -> None:
+        super().__init__()
+        self._left = looks_before
+
+    @property
+    def taken(self) -> bool:
+        """Whether it has come to that look."""
+        return self._left < 0
+
+    def topics(self) -> Mapping[Side, Topic]:
+        self._look()
+        return super().topics()
+
+    def at(self, timestamp_ms: int) -> Positions:
+        self._look()
+        return super().at(timestamp_ms)
+
+    def _look(self) -> None:
+        if not self._left:
+            self.retain(LEFT, 0, 4)
+            self.retain(RIGHT, 0, 3)
+        self._left -= 1
+
+
+@pytest.mark.parametrize("looks_before", range(8))
+@pytest.mark.parametrize("begin", ["earliest", {LEFT: {0: 1}, RIGHT: {0: 1}}, at(3000)])
+def test_what_is_lost_while_the_range_is_found_is_a_hole(begin: Edge, looks_before: int) -> None:
+    source = Retained(looks_before)
+    for side, rows in ((LEFT, SIX), (RIGHT, [*SIX[:2], *SIX[3:]])):
+        for value, moment in rows:
+            source.append(side, 0, record({"k": value[0], "n": value[1:]}), moment)
+    run = bounded(source, begin)
+    lost = source.taken
+    answer = finished(run)
+    assert answer["verdict"] == ("INCONCLUSIVE" if lost else "DIVERGED")
+    assert bool(answer["holes"]) == lost
 
 
 def test_a_topic_that_is_created_anew_meanwhile_proves_nothing() -> None:
