@@ -186,6 +186,21 @@ def test_a_known_difference_that_an_end_has_proven_does_not_halt() -> None:
     assert not driver.comparison.in_dispute
 
 
+DAYS = "kinds: {day: {where: {k: d}}, a: {}}\n"
+
+
+@pytest.mark.parametrize("order", ["{barrier: day, inner: unordered}", '{dependent: [[day, "*"]]}'])
+def test_a_known_loss_of_a_barrier_does_not_halt_where_an_end_comes_before_the_events_behind_it(
+    order: str,
+) -> None:
+    known = KNOWN.replace("[missing]}", "[missing], where: {k: d}}")
+    driver = Driver(spec(order, f"{DAYS}on_divergence: halt\n{known}ceiling: {{count: 1}}}}"))
+    driver.take(batches("L:d1 R:a1 R:a2 R:. L:a1 L:a2 L:."))
+    comparison = driver.comparison
+    assert (comparison.diverged, comparison.halted, comparison.in_dispute) == (False, False, False)
+    assert (comparison.matched, comparison.accounts[LEFT].explained) == (2, 1)
+
+
 # -- holes and limits ----------------------------------------------------------------------------------------
 
 

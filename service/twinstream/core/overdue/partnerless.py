@@ -67,8 +67,13 @@ class Partnerless:
         self._explain(proven, self._found_apart)
 
     def settle_facing(self, side: Side) -> None:
-        """Settle the unmatched events of a side, since the other has ended."""
-        gone, moment = self._gone(self._facing(side)), self._certainty.moment
+        """Settle the unmatched events of a side, since the other has ended.
+
+        Those that a scope may still gather wait for it: their partners may be among its events.
+        """
+        gathered = set(map(id, self._index.gathered(side)))
+        alone = _among(self._facing(side), lambda event: id(event) not in gathered)
+        gone, moment = self._gone(alone), self._certainty.moment
         self._count(self._settle(gone, lambda finding: self._found_at_end(finding, moment)))
 
     def prove_at_an_end(self, side: Side) -> None:
