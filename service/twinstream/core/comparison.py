@@ -16,7 +16,7 @@ from dataclasses import replace
 from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
-from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.ledger import Ledger, PairsToNote
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.key_partitions import PartitionWatch
@@ -59,7 +59,7 @@ class Comparison:
     for other partitions, where barriers have a copy in each; `retries` are the replays of both sides, where
     records carry marks of them; `tables` are the rows that wait for later ones. `ended` says by side whether
     it has. `cut_short`: events have come since the comparison halted, and may include partners. `checks` are
-    those of single sides.
+    those of single sides. `pairs` wants to know of every pair, so none is made of whole runs.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -71,7 +71,7 @@ class Comparison:
     True
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, pairs: PairsToNote | None = None) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
         self.accounts = self.ledger.accounts
@@ -90,8 +90,8 @@ class Comparison:
         self.partnerless = Partnerless(rules, self.differences, self.index, self.open_scopes, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clocks = Clocks(rules, self.ledger.held)
-        self.ledger.crossed = self.clocks.crossed
-        self.feeding = self._feeding_of(self.clocks)
+        self.ledger.told_pairs = tuple(filter(None, (self.clocks.crossed, pairs)))
+        self.feeding = self._feeding_of(self.clocks, each_pair=pairs is not None)
         self._surveyor = self._surveyor_of(self.clocks)
         self.checks = Checks(rules.checks, self.holes)
         self.cut_short = self.overflowing = False
@@ -99,9 +99,10 @@ class Comparison:
         self.ended = self.ending.ended
         self.surveyed = Survey()
 
-    def _feeding_of(self, clocks: Clocks) -> Feeding:
+    def _feeding_of(self, clocks: Clocks, *, each_pair: bool) -> Feeding:
         rules, ledger = self.rules, self.ledger
-        plain = not (rules.halt or self.copies) and self.tables is None and ledger.repeats is None
+        singly = rules.halt or self.copies or each_pair
+        plain = not singly and self.tables is None and ledger.repeats is None
         matching = Matching(self._take, self._match_earlier, lambda: not self.overflowing)
         return Feeding(rules, ledger, self.open_scopes, self.index, clocks, matching, plain)
 

@@ -26,6 +26,7 @@ from twinstream.intake.batches import marks_of
 from twinstream.offline.file_start import Beginning, cut_in_events, with_partitions
 from twinstream.offline.range_edges import (
     Edges,
+    PairsOfRange,
     Sorted,
     count_by_side,
     count_settled,
@@ -62,8 +63,11 @@ class Check:
         self._spec, self._edges = spec, edges
         self._codec = Codec(spec)
         rules = rules_of(spec, self._codec, running_at=datetime.now(UTC))
-        self._known_last = None if edges is None or not edges.stretch.fuzzy else KnownDifferences(rules.known)
-        self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
+        self._known_last, self._pairs = None, None
+        if edges is not None and edges.stretch.fuzzy:
+            self._known_last, self._pairs = KnownDifferences(rules.known), PairsOfRange(edges)
+            rules = replace(rules, known=())
+        self.comparison = Comparison(rules, self._pairs)
         self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
         self._seen = SeenEvents(spec, self._codec)
         self._extent = Extent()
@@ -179,7 +183,7 @@ class Check:
             answer["checks"] = [one.model_dump(mode="json") for one in found_there]
         if self._edges is not None:
             undecided = [explainer.report(divergence) for divergence in found.undecided[:UNDECIDED_LIMIT]]
-            answer["ranges"] = told(self._edges, self._spec, found, undecided)
+            answer["ranges"] = told(self._edges, self._spec, self._evident, found, undecided)
         return answer
 
     def _groups(self, explainer: Explainer) -> list[dict[str, Any]]:
@@ -209,7 +213,12 @@ class Check:
         found_there = self._edges.sort(found, self.comparison.rules, gave_up=gave_up)
         if self._known_last is None:
             return found_there
-        return explain(found_there, self._known_last, self.comparison.matched)
+        return explain(found_there, self._known_last, self._evident)
+
+    @property
+    def _evident(self) -> int:
+        """The number of pairs that are evidence: not those beside the range."""
+        return self.comparison.matched if self._pairs is None else self._pairs.count
 
     def _account(self, side: Side) -> dict[str, int]:
         """Where the events of a side went; undecided ones are not settled, left-out ones are ignored."""
@@ -281,11 +290,9 @@ class Check:
         if any(waiting.values()) and not self._diverged:
             counts = " and ".join(f"{count:,} of the {NAMES[side]}" for side, count in waiting.items())
             lacking.append(f"{counts} are unmatched, and the sides have not ended")
-        if evidence and comparison.matched < self._spec.evidence.matched:
+        if evidence and self._evident < self._spec.evidence.matched:
             wanted = self._spec.evidence.matched
-            lacking.append(
-                f"only {comparison.matched:,} of {wanted:,} required pairs match (evidence.matched)"
-            )
+            lacking.append(f"only {self._evident:,} of {wanted:,} required pairs match (evidence.matched)")
         return lacking
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:

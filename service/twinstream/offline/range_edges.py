@@ -22,7 +22,7 @@ not. For two that changed places both must, and so must the witness: if one of t
 records read, places prove nothing.
 
 Known differences are therefore asked last (`explain`): events left over beside the stretch are not theirs and
-must not use up their ceilings.
+must not use up their ceilings. Nor do pairs beside it count as evidence, or raise a ceiling (`PairsOfRange`).
 """
 
 from __future__ import annotations
@@ -186,6 +186,10 @@ class Edges:
                 alone += 1
         return alone
 
+    def is_beside(self, side: Side, event: Event) -> bool:
+        """Whether an event lies beside the stretch."""
+        return self._of(side, event) == "beside"
+
     def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
         part = self.stretch.parts[side][partition]
         if offset not in part.compared:
@@ -202,7 +206,7 @@ class Edges:
         finding = divergence.finding
         events = [(side, event) for side, event in finding.events if event is not None]
         involved = (*events, *finding.witness) if finding.kind == "reordered" else events
-        if all(self._of(side, event) == "beside" for side, event in involved):
+        if all(self.is_beside(side, event) for side, event in involved):
             return "beside"
 
         def proves(side: Side, event: Event) -> bool:
@@ -217,6 +221,19 @@ class Edges:
 
     def _of(self, side: Side, event: Event) -> EdgePlace:
         return self._place(side, event[PARTITION], event[OFFSET], event[TIMESTAMP_MS])
+
+
+class PairsOfRange:
+    """Counts the pairs of which an event lies in the stretch: those beside it say nothing about it."""
+
+    def __init__(self, edges: Edges) -> None:
+        self._edges, self.count = edges, 0
+
+    def note(self, side: Side, events: Iterable[Event], partners: Iterable[Event]) -> None:
+        """Count pairs of events of a side."""
+        is_beside = self._edges.is_beside
+        for event, partner in zip(events, partners, strict=True):
+            self.count += not (is_beside(side, event) and is_beside(side.other, partner))
 
 
 def _form(divergence: Divergence, rules: Rules) -> int | None:
@@ -252,7 +269,9 @@ def undecided_text(found: Sorted) -> str:
     )
 
 
-def told(edges: Edges, spec: Spec, found: Sorted, undecided: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def told(
+    edges: Edges, spec: Spec, matched: int, found: Sorted, undecided: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     """The compared ranges, as ``ranges`` of the answer; `undecided` are examples."""
     stretch = edges.stretch
     left_out = count_by_side(found.left_out)
@@ -261,6 +280,7 @@ def told(edges: Edges, spec: Spec, found: Sorted, undecided: Sequence[dict[str, 
         "to": edge_text(stretch.end),
         "slack_seconds": stretch.slack.total_seconds(),
         **{name: _side(edges, side, spec, left_out[side]) for side, name in NAMES.items()},
+        "matched": matched,
         "undecided": {"total": len(found.undecided), "examples": list(undecided)},
     }
 

@@ -184,6 +184,22 @@ def test_a_ceiling_is_for_what_is_missing_in_the_range(
     assert [example["reference"]["n"] for example in answer["examples"]] == told
 
 
+def test_only_pairs_of_the_range_are_evidence_and_raise_the_ceiling_of_a_share() -> None:
+    """Twenty pairs beside the range allow two missing events at a tenth; the three within allow one."""
+    beside: Written = [(f"z{n}", 300 + n) for n in range(20)]
+    within: Written = [("a1", 2000), ("a2", 2100), ("b1", 4050)]
+    reference = [*beside, *within[:2], ("x1", 3000), ("x2", 3100), ("b1", 3950), FAR]
+    source, share = topics(reference, [*beside, *within, FAR]), CEILING_1.replace("count: 1", "share: 0.1")
+    rules: dict[str, Any] = {"order": "unordered", "more": f"{share}evidence: {{matched: 4}}\n"}
+    assert check(source, at(1200), at(4000), **rules)["verdict"] == "DIVERGED"
+    rules["more"] = rules["more"].replace("share: 0.1", "count: 2")
+    answer = bounded(source.reader(), at(1200), at(4000), **rules).run(
+        iter, open_ended=False, allow_empty=False, evidence=True
+    )
+    assert (answer["verdict"], answer["matched"], answer["ranges"]["matched"]) == ("PENDING", 23, 3)
+    assert "only 3 of 4 required pairs match (evidence.matched)" in answer["reason"]
+
+
 def test_topics_that_grow_have_not_stopped() -> None:
     source = topics(SIX, LATER[:-1])
     run = bounded(source)

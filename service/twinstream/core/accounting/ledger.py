@@ -25,7 +25,7 @@ from twinstream.core.rules import Rules
 
 
 class PairsToNote(Protocol):
-    """Wants to know of each pair (see `overdue.crossed`)."""
+    """Wants to know of each pair (see `overdue.crossed`, and `PairsOfRange` in `offline.range_edges`)."""
 
     def note(self, side: Side, events: Iterable[Event], partners: Iterable[Event]) -> None:
         """Note pairs of events of a side."""
@@ -38,7 +38,7 @@ class Ledger:
     counts by side the events that are not kept, and stay unmatched for good. `first_unverifiable` is by side
     and partition the first offset of such an event, or of one that is part of a difference. `lives` are those
     of the partitions. `recent` recognises copies for naming only, `repeats` where the verdict depends on it.
-    `crossed` may be set.
+    `told_pairs` may be set: who wants to know of pairs.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -48,7 +48,7 @@ class Ledger:
         self.matched_by_kind: Counter[str] = Counter()
         self.timeline = MatchTimeline()
         self.newest_matched_ms: list[int | None] = [None, None]
-        self.crossed: PairsToNote | None = None
+        self.told_pairs: tuple[PairsToNote, ...] = ()
         self.recent = RecentMatches(rules.recent_matches, rules.exactly)
         horizon = rules.duplicate_horizon
         self.repeats = None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
@@ -128,8 +128,8 @@ class Ledger:
         Only the events of the candidate are remembered: those of the reference may differ in spelling, and
         within a tolerance.
         """
-        if self.crossed is not None:
-            self.crossed.note(side, pairs.events, pairs.partners)
+        for told in self.told_pairs:
+            told.note(side, pairs.events, pairs.partners)
         came_ms, waited_ms = list(map(_TIME, pairs.events)), list(map(_TIME, pairs.partners))
         forms = list(map(_FORM, pairs.events if side is Side.RIGHT else pairs.partners))
         self._count_forms(forms, came_ms, waited_ms)

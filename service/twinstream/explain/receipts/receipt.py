@@ -222,7 +222,9 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         sides=Sides[Compared](
             reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
         ),
-        known_differences=_uses(left_out, answer["explained_by_rule"], answer["matched"]),
+        known_differences=_uses(
+            left_out, answer["explained_by_rule"], answer.get("ranges", answer)["matched"]
+        ),
         checks=tuple(map(CheckStatus.model_validate, answer.get("checks", ()))),
         coverage=Coverage.model_validate({**answer["coverage"], **evidence}),
         exclusions=left_out,
