@@ -42,7 +42,8 @@ class BoundedCheck:
         topics = archive.topics()
         self._topics.begin(topics)
         self._stretch: OffsetRange = stretch_of(spec, archive, begin, end, slack, clock.now())
-        self._edges = Edges(self._stretch)
+        replays = spec.duplicates.policy == "replays"
+        self._edges = Edges(self._stretch, spec.duplicates.horizon if replays else None)
         self._check = Check(spec, self._edges)
         names = {side: spec.version_of(side).topic for side in Side}
         self._recorded = Recorded(archive, names, self._stretch.ranges, NO_LIMIT, clock, self._note_lost)

@@ -95,11 +95,11 @@ class Check:
         self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
 
     def _feed_event(self, line: Line) -> None:
-        forms, refused = self._codec.forms((line.record,), line.side)
-        place = "within" if self._edges is None else self._edges.note(line)
+        run, refused = self._marked(line, *self._codec.forms((line.record,), line.side))
+        attempt = run.attempts[0] if run.attempts else None
+        place = "within" if self._edges is None else self._edges.note(line, attempt)
         if self._edges is not None and not self._edges.sharp and not refused:
-            self._edges.note_form(line, place, self.comparison.rules.canonical(forms[0][1]))
-        run, refused = self._marked(line, forms, refused)
+            self._edges.note_form(line, place, self.comparison.rules.canonical(run.forms[0][1]))
         if refused:
             reason = refused[0].reason
             if reason is None:
@@ -109,7 +109,7 @@ class Check:
                 reason = None
         else:
             if self._facts is not None and place == "within":
-                run = run._replace(facts=self._facts.facts((line.record,), (line.key,), forms, line.side))
+                run = run._replace(facts=self._facts.facts((line.record,), (line.key,), run.forms, line.side))
             compared, reason = self.begins.feed(line.side, run)
             for side, behind in compared:
                 self._seen.note(side, behind.forms)
@@ -261,8 +261,8 @@ class Check:
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
         doubts = doubts_of(comparison, self._spec)
-        if self._sorted.undecided:
-            doubts.append(undecided_text(self._sorted))
+        if self._edges is not None and self._sorted.undecided:
+            doubts.append(undecided_text(self._edges, self._sorted))
         if not doubts and not allow_empty and (nothing := self._nothing_compared()) is not None:
             doubts.append(f"{nothing}, so nothing was compared")
         lacking = self._lacking(evidence)

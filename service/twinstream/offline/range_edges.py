@@ -14,6 +14,11 @@ lie beyond. Partners are assumed to be at most `slack` apart, in Kafka's time. T
   its own. So it is undecided, unless all equal events of the stretch can have partners that are at most
   `slack` apart.
 
+Where retries are recognised, a row may be a *replay* of one that lies before all that is read. A query goes
+no further back than the horizon (see `core.arrivals.replays`). So the rows of its first `horizon` batches
+that are read are undecided, and for simplicity all rows before them in their partitions. Nothing lies before
+a side that is read from its first record on.
+
 A difference in which an event beside the stretch has changed places with one within is undecided. And where a
 scope was given up, its pieces may begin at different events, so nothing is proven.
 
@@ -31,10 +36,12 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import inf, isfinite
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
@@ -96,9 +103,16 @@ class Forms(NamedTuple):
 
 @dataclass
 class _SideRead:
-    """What was read of a side. Before `since_ms` the other side may have had no partner yet."""
+    """What was read of a side. Before `since_ms` the other side may have had no partner yet.
+
+    `first_batches` are by query the batches read first. `replays_to` are by partition the last offsets of
+    rows that may be replays of rows not read; `horizon` is None if there are none.
+    """
 
     since_ms: float
+    horizon: int | None
+    first_batches: dict[str, int] = field(default_factory=dict)
+    replays_to: dict[int, int] = field(default_factory=dict)
     read: int = 0
     beside: int = 0
     first_ms: float = inf
@@ -107,24 +121,41 @@ class _SideRead:
     doubtful: set[int] = field(default_factory=set)
     forms: Forms = field(default_factory=lambda: Forms(array("q"), array("q"), bytearray()))
 
+    def note_attempt(self, line: Line, attempt: Attempt) -> None:
+        """Note what wrote a line: nearer to the first batch than the horizon, it may be a replay."""
+        first = self.first_batches.setdefault(attempt.query, attempt.batch)
+        if self.horizon is not None and attempt.batch < first + self.horizon:
+            self.replays_to[line.partition] = line.offset
+
 
 class Edges:
     """Judges the findings of one comparison of a stretch.
 
     Call `note` for each line, and `note_form` for each event. After reading, call `sort`. With `go_on` a
-    version is known to be still writing, so the end of reading is not its end.
+    version is known to be still writing, so the end of reading is not its end. `replay_horizon` is in
+    batches, None where every copy is an event.
     """
 
-    def __init__(self, stretch: OffsetRange) -> None:
+    def __init__(self, stretch: OffsetRange, replay_horizon: int | None = None) -> None:
         self.stretch = stretch
         self.go_on = False
-        begins = (stretch.begins_ms[side.other] for side in Side)
-        self.sides = [_SideRead(-inf if at is None else at + stretch.slack_ms) for at in begins]
+        self._replay_horizon = replay_horizon
+        self.sides = [self._side_read(side) for side in Side]
 
-    def note(self, line: Line) -> EdgePlace:
-        """Where a line lies, as far as is known before the end is reached."""
+    def _side_read(self, side: Side) -> _SideRead:
+        stretch, began_ms = self.stretch, self.stretch.begins_ms[side.other]
+        cut = isinstance(stretch.begin, datetime) and any(
+            part.read.start > 0 for part in stretch.parts[side].values()
+        )
+        since_ms = -inf if began_ms is None else began_ms + stretch.slack_ms
+        return _SideRead(since_ms, self._replay_horizon if cut else None)
+
+    def note(self, line: Line, attempt: Attempt | None = None) -> EdgePlace:
+        """Where a line lies, as far as is known before the end is reached; `attempt` is what wrote it."""
         of, at = self.sides[line.side], line.timestamp_ms
         of.read += 1
+        if attempt is not None:
+            of.note_attempt(line, attempt)
         of.reached_ms = max(of.reached_ms, at)
         place = self._place(line.side, line.partition, line.offset, at)
         if place == "beside":
@@ -194,7 +225,9 @@ class Edges:
         part = self.stretch.parts[side][partition]
         if offset not in part.compared:
             return "beside"
-        return "within" if at >= self.sides[side].since_ms else "undecided"
+        of = self.sides[side]
+        decided = at >= of.since_ms and offset > of.replays_to.get(partition, -1)
+        return "within" if decided else "undecided"
 
     def _until(self, side: Side) -> float:
         """The time up to which the other side decides a missing partner of an event of this side."""
@@ -259,14 +292,19 @@ def count_settled(found: Iterable[Divergence]) -> tuple[int, int]:
 # -- in words, and as data ---------------------------------------------------------------------------------
 
 
-def undecided_text(found: Sorted) -> str:
+def undecided_text(edges: Edges, found: Sorted) -> str:
     """The sentence about undecided events, if there are any."""
     count = len(found.undecided)
     what = "1 difference is" if count == 1 else f"{count:,} differences are"
-    return (
+    text = (
         f"{what} so near to an edge of the range, or equal to what is, that a partner may lie beyond it: let "
         "the range end earlier or begin later"
     )
+    horizon = next((of.horizon for of in edges.sides if of.replays_to), None)
+    if horizon is not None:
+        batches = "first batch" if horizon == 1 else f"first {horizon:,} batches"
+        text += f"; a row of the {batches} read may be a replay of one before: read more slack"
+    return text
 
 
 def told(

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from loadtest.memory import ManualClock, MemorySource
+from tests.support.retries import attempt
 from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.offline.bounded import BoundedCheck, WatchLines
 from twinstream.offline.offset_range import Edge, edge_of
 from twinstream.ports import Line, Positions, Topic
+from twinstream.spec.decode.headers import attempt_headers
 
 SLACK = timedelta(seconds=1)
 Written = Sequence[tuple[str, int]]
@@ -198,6 +200,50 @@ def test_only_pairs_of_the_range_are_evidence_and_raise_the_ceiling_of_a_share()
     )
     assert (answer["verdict"], answer["matched"], answer["ranges"]["matched"]) == ("PENDING", 23, 3)
     assert "only 3 of 4 required pairs match (evidence.matched)" in answer["reason"]
+
+
+def in_batches(reference: str, candidate: str) -> MemorySource:
+    """Topics of rows ``MILLISECONDS:VALUE:MARKS``; the marks are those of `attempt`."""
+    source = MemorySource()
+    for side, text in ((LEFT, reference), (RIGHT, candidate)):
+        for moment, value, marks in (row.split(":") for row in text.split()):
+            written = record({"k": value[0], "n": value[1:]})
+            source.append(side, 0, written, int(moment), attempt_headers(attempt(marks)))
+    return source
+
+
+REPLAYS_2 = "duplicates: {policy: replays, horizon: 2}\n"
+BATCHES = "1000:a1:7/e/0.0 6000:a2:8/e/0.0 7000:a3:9/e/0.0 8000:a4:10/e/0.0 9900:a5:11/e/0.0"
+
+
+@pytest.mark.parametrize("order", ["unordered", "total", PER_KEY])
+def test_what_may_be_a_replay_of_a_row_before_the_slack_is_undecided(order: str) -> None:
+    """The candidate has run its batch 7 again at 5 s, and what is read begins at 3.5 s."""
+    again = BATCHES.replace(" 6000", " 5000:a1:7/f/0.0 6000")
+    source, rules = in_batches(BATCHES, again), {"order": order, "more": REPLAYS_2}
+    assert check(source, **rules)["verdict"] == "EQUIVALENT"
+    answer = check(source.reader(), at(4500), **rules)
+    assert (answer["verdict"], answer["ranges"]["undecided"]["total"]) == ("INCONCLUSIVE", 1)
+    assert (
+        "a row of the first 2 batches read may be a replay of one before: read more slack" in answer["reason"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "begin", "verdict"),
+    [
+        ("a2", 4500, "INCONCLUSIVE"),
+        ("a3", 4500, "INCONCLUSIVE"),
+        ("a4", 4500, "DIVERGED"),
+        ("a2", 500, "DIVERGED"),
+    ],
+)
+def test_a_loss_counts_behind_the_batches_that_may_have_been_written_before(
+    lost: str, begin: int, verdict: str
+) -> None:
+    """Retries go no further back than the horizon. From 0.5 s on the reference is read from its first row."""
+    lossy = " ".join(row for row in BATCHES.split() if lost not in row)
+    assert check(in_batches(BATCHES, lossy), at(begin), more=REPLAYS_2)["verdict"] == verdict
 
 
 def test_topics_that_grow_have_not_stopped() -> None:
