@@ -21,6 +21,7 @@ from twinstream.core.arrivals.attempts import Attempt
 from twinstream.errors import RelationError
 from twinstream.explain.receipts.exclusions import exclusions
 from twinstream.spec.codec.codec import Codec, UnjudgedRecord
+from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.load import digest
 
 HERE = "tests.unit.spec.test_any_of"
@@ -335,3 +336,33 @@ def test_an_event_of_an_ignored_kind_does_not_reach_the_function() -> None:
     events = [{"k": "hb"}, {"k": "row", "pick": 1, "group": [1, 2]}]
     answer = check(file, events, [events[0], {**events[1], "pick": 2}])
     assert (answer.verdict, answer.matched) == ("EQUIVALENT", 1)
+
+
+FROM_10 = {"at": "event_time", "field": "at", "from": 10}
+
+
+def test_an_event_before_a_start_at_a_time_does_not_reach_the_function() -> None:
+    """Old events lacked the field that the function reads, so that nothing was compared."""
+    row = {"k": "row", "at": 10, "pick": 1, "group": [1, 2]}
+    rules = {
+        "order": "unordered",
+        "start": FROM_10,
+        "undecodable": {"budget": 1},
+        "equality": {"any_of": {"pick": f"{HERE}:one_of_the_group"}},
+    }
+    answer = check(rules, [{"k": "row", "at": 9, "pick": 1}, row], [{**row, "pick": 2}])
+    assert (answer.verdict, answer.matched, answer.accounts.reference.before_start) == ("EQUIVALENT", 1, 1)
+    unread = check(rules, [{"k": "row", "pick": 1}, row], [row])
+    assert (unread.verdict, unread.accounts.reference.undecodable) == ("EQUIVALENT", 1)
+
+
+def test_a_reset_to_another_start_decides_which_events_reach_the_function() -> None:
+    codec = Codec(spec("unordered", f"equality: {{any_of: {{pick: '{HERE}:one_of_the_group'}}}}"))
+    old = record({"k": "row", "at": 9, "pick": 3, "group": [1, 2]})
+    at_10 = spec("unordered", f"start: {FROM_10}")
+    contents = []
+    for start in (at_10, spec("unordered")):
+        cut_of(start, codec)
+        contents.append(codec.form(old).content)
+    assert contents[0] == codec.form(record({"k": "row", "at": 9, "pick": 1, "group": [1, 2]})).content
+    assert contents[1] != contents[0]

@@ -16,6 +16,8 @@ Rules of this file:
   order of members, one of them may count as wrong: a difference too many, and never one too few.)
 - A right value becomes `[]` and any other `[value]`: no wrong value can be taken for a right one.
 - All functions are asked before any value is replaced. So those of two fields may judge them together.
+- No function is asked about an event before the start, which may be older than the group it reads. Any value
+  is right there: such events match nothing, and the attempts of their batches agree whatever they chose.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class AnyOf:
     """The fields of one equality that may have any right value, each with its judge.
 
     `inside` is the path of an event's value in what was decoded, which may be a whole record. With
-    `absent_is_null` a field that is absent has the value null, and that may be right.
+    `absent_is_null` a field that is absent has the value null, and that may be right. `is_before` may be set:
+    whether the event of a value lies before the start.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class AnyOf:
     ) -> None:
         self._judges, self._inside, self._absent_is_null = judges, inside, absent_is_null
         self.paths = [path for path, _ in judges]
+        self.is_before: Callable[[Any], bool] = lambda _: False
 
     def right(self, value: Any) -> set[Path]:
         """The fields of an event that have a right value. Raises RelationError."""
@@ -50,7 +54,7 @@ class AnyOf:
 
     def marked(self, value: Any) -> Any:
         """The canonical value of an event, changed in place. Raises RelationError."""
-        right = self.right(value)
+        right = set(self.paths) if self.is_before(value) else self.right(value)
         for path, _ in self._judges:
             if path in right and self._absent_is_null:
                 _put_null(value, path)

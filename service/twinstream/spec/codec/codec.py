@@ -151,6 +151,12 @@ class Codec:
         elif self._records.structured:
             self._read = reader_of(kinds, way, self._records.decode)
 
+    def judge_behind(self, is_before: Callable[[Any], bool]) -> None:
+        """Ask the functions of the user about no event whose compared value lies before the start."""
+        for rules in self._rules.values():
+            if rules.any_of is not None:
+                rules.any_of.is_before = is_before
+
     def forms(
         self,
         records: Sequence[bytes | None],

@@ -29,12 +29,13 @@ HELD_LIMIT = 200_000
 
 
 def cut_of(spec: Spec, codec: Codec) -> Cut | None:
-    """The cut of a comparison file, None if everything read is compared."""
+    """The cut of a comparison file, None if everything read is compared.
+
+    From now on the codec asks no function of the user about events that are known to lie before it.
+    """
+    codec.judge_behind(lambda _: False)
     if spec.start.at == "event_time":
-        first = spec.start.first_compared()
-        text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
-        start = first if isinstance(first, datetime) else Fraction(first)
-        return EventTimeCut(_time_of(spec, codec), start, text, _milliseconds(first))
+        return _at_a_time(spec, codec)
     if spec.start.at == "barrier":
         assert isinstance(spec.order, Barrier), "a law asks for it"
         limit = min(HELD_LIMIT, spec.limits.unmatched_events // 4)
@@ -42,6 +43,21 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
     if spec.start.at == "input":
         return InputCut(input_position)
     return None
+
+
+def _at_a_time(spec: Spec, codec: Codec) -> EventTimeCut:
+    first, time_of = spec.start.first_compared(), _time_of(spec)
+    text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
+    start: Any = first if isinstance(first, datetime) else Fraction(first)
+
+    def is_before(value: Any) -> bool:
+        try:
+            return bool(time_of(value) < start)
+        except DecodeError:
+            return True  # It is no event, as the cut says.
+
+    codec.judge_behind(is_before)
+    return EventTimeCut(lambda record: time_of(codec.decode(record)), start, text, _milliseconds(first))
 
 
 def _milliseconds(first: datetime | Decimal) -> int | None:
@@ -52,15 +68,15 @@ def _milliseconds(first: datetime | Decimal) -> int | None:
     return None if unit is None else floor(first * UNITS[unit])
 
 
-def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
-    """A reader of the time of an event: an instant if `from` is one, else a number. Raises DecodeError."""
+def _time_of(spec: Spec) -> Callable[[Any], datetime | Time]:
+    """A reader of the time of a value: an instant if `from` is one, else a number. Raises DecodeError."""
     field = spec.start.field
     assert field is not None, "a start by event time names a field"
     path = spec.path_of(field)
     of_value = _instant_of if isinstance(spec.start.from_, str) else exact_time
 
-    def time_of(record: bytes) -> datetime | Time:
-        member = read(codec.decode(record), path)
+    def time_of(value: Any) -> datetime | Time:
+        member = read(value, path)
         if member is ABSENT:
             raise DecodeError(f"field `{field}`, that tells what lies before the start, is missing")
         try:
