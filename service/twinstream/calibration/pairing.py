@@ -13,16 +13,18 @@ name an event are the same on both. So:
    each side, they are partners too. Any further pairing is a guess, and `certain` is false.
 
 If events are lost or doubled, no multiset is the same. Then nearly the same is enough, and events without a
-partner are left over.
+partner are left over. Of several equal events, such as the markers of days, the one that is left over is told
+by the places among all others: if the first of them is lost, the order of the others is not to seem broken.
 
 Events of different kinds are never partners.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import combinations, pairwise, starmap
+from itertools import chain, combinations, pairwise, starmap
 from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import (
@@ -33,7 +35,7 @@ from twinstream.calibration.evidence import (
     can_be_named,
     field_text,
 )
-from twinstream.core.pairing.alignment import copies
+from twinstream.core.pairing.alignment import ascending, copies
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.reduction import differences, without_nulls
 from twinstream.spec.file.paths import Path, overlap, parse_path
@@ -68,6 +70,13 @@ def named(
     """
     if all(len(set(some)) == len(some) for some in names):
         return RunPairing(copies(*names))
+    pairing = _by_names(left, right, names)
+    return pairing._replace(pairs=_by_place(pairing.pairs, left, right))
+
+
+def _by_names(
+    left: Sequence[RunEvent], right: Sequence[RunEvent], names: Sequence[Sequence[Hashable]]
+) -> RunPairing:
     columns = [Members([event.value for event in run]) for run in (left, right)]
     runs = list(zip(names, columns, strict=True))
     stable = [
@@ -92,6 +101,52 @@ def _completed(
     return sorted([*pairs, *((ones[i], others[j]) for i, j in more)])
 
 
+def _by_place(
+    pairs: list[PairedPlaces], left: Sequence[RunEvent], right: Sequence[RunEvent]
+) -> list[PairedPlaces]:
+    """The pairs, with those of equal events left over that are farthest from the others of their run.
+
+    A place is a number of events that are paired otherwise and kept their order.
+    """
+    equal: defaultdict[tuple[str, bytes], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for side, run in enumerate((left, right)):
+        for place in set(range(len(run))) - {pair[side] for pair in pairs}:
+            equal[_content(run[place])][side].append(place)
+    kinds, others = {kind for kind, _ in equal}, []
+    for i, j in pairs:
+        content = _content(left[i]) if left[i].kind in kinds else None
+        if content in equal and content == _content(right[j]):
+            equal[content][0].append(i)
+            equal[content][1].append(j)
+        else:
+            others.append((i, j))
+    kept = ascending(others)
+    places = [i for i, _ in kept], [j for _, j in kept]
+    again = (_nearest(sorted(ones), sorted(twos), *places) for ones, twos in equal.values())
+    return sorted([*others, *chain.from_iterable(again)])
+
+
+def _content(event: RunEvent) -> tuple[str, bytes]:
+    return event.kind, canonical_value(event.value)
+
+
+def _nearest(
+    ones: list[int], twos: list[int], around: list[int], across: list[int]
+) -> Iterator[PairedPlaces]:
+    """Pair places of both runs in their order, near ones if possible; the events around them are paired."""
+    if len(ones) < len(twos):
+        yield from ((i, j) for j, i in _nearest(twos, ones, across, around))
+        return
+    near = [bisect_left(around, place) for place in ones]
+    spare, at = len(ones) - len(twos), 0
+    for place in twos:
+        here = bisect_left(across, place)
+        while spare and abs(near[at + 1] - here) < abs(near[at] - here):
+            spare, at = spare - 1, at + 1
+        yield ones[at], place
+        at += 1
+
+
 def _common(one: Iterable[Hashable], other: Iterable[Hashable]) -> float:
     """How much of the shorter of two runs both have in common: 1 if it is all of it."""
     left, right = Counter(one), Counter(other)
@@ -107,7 +162,7 @@ def inferred(
     """
     kinds = dict.fromkeys(event.kind for event in (*left, *right))
     found = [_of_kind(kind, left, right, usable) for kind in kinds]
-    pairs = sorted(pair for pairing in found for pair in pairing.pairs)
+    pairs = _by_place(sorted(pair for pairing in found for pair in pairing.pairs), left, right)
     return RunPairing(
         pairs,
         _together([pairing.named_by for pairing in found], [(left[i], right[j]) for i, j in pairs]),

@@ -324,6 +324,30 @@ def test_a_key_whose_events_stand_too_far_apart_to_be_swapped_is_not_given_up() 
     assert "nothing moved as far as those stand apart, so that may be chance" in order.evidence
 
 
+NIGHTS = "kinds: {night: {where: {type: eod}}, ride: {}}\norder: {barrier: night, inner: INNER}\n"
+
+
+@pytest.mark.parametrize("inner", ["unordered", "total", "{per_key: [taxi]}"])
+@pytest.mark.parametrize("fault", ["the first is lost", "the second is lost", "the second is written twice"])
+def test_of_equal_barriers_one_too_few_or_too_many_gives_no_order_up(
+    inner: str, fault: str, tmp_path: Path
+) -> None:
+    parts = list(days(Random(8)))
+    for number, event in enumerate(event for part in parts for event in part):
+        event["ride"] = f"r{number}"
+    one = [event for part in parts for event in (*part, {"type": "eod"})]
+    nights = [place for place, event in enumerate(one) if event["type"] == "eod"]
+    other = list(one)
+    if "lost" in fault:
+        del other[nights["second" in fault]]
+    else:
+        other.insert(nights[1] + 7, one[nights[1]])
+    answer = calibrated(one, other, spec_file(tmp_path, NIGHTS.replace("INNER", inner)))
+    assert (answer.found.result, answer.found.unexplained) == ("unexplained", ())
+    assert not loosened(answer)
+    assert sorted(map(len, answer.found.rest)) == [0, 1]
+
+
 DAYS = "kinds: {night: {where: {type: eod}}, ride: {}}\norder: {barrier: night, inner: total}\n"
 
 
