@@ -123,8 +123,7 @@ class _Fields:
         """Add the noise of a field if enough pairs show it, spread enough; else they are unexplained."""
         if not differing:
             return False
-        why = None if how == "absent" or can_be_named(path) else "a comparison file cannot name it"
-        why = why or self._no_noise(path, differing, seen, share)
+        why = self._no_noise(path, differing, seen, share, named=how != "absent")
         if why is None:
             self.noise.append(Noise(path, how, len(differing), len(seen)))
         else:
@@ -132,9 +131,19 @@ class _Fields:
         return why is None
 
     def _no_noise(
-        self, path: Path, differing: set[int], seen: Sequence[int], share: float, *, by_key: bool = True
+        self,
+        path: Path,
+        differing: set[int],
+        seen: Sequence[int],
+        share: float,
+        *,
+        by_key: bool = True,
+        named: bool = True,
     ) -> str | None:
-        """Why a difference is not noise: it shows rarely, or not all the time, or not for every key."""
+        """Why a difference is not noise: it shows rarely, or not all the time, or not for every key.
+
+        What would be noise is none if its rule has to be `named` and cannot be.
+        """
         if len(differing) < FEWEST_SEEN:
             return f"fewer than {FEWEST_SEEN} are too few to tell noise from a difference"
         if len(differing) < share * len(seen):
@@ -142,6 +151,8 @@ class _Fields:
                 "noise of a pipeline would show nearly always" if share == ALWAYS else "noise is seen oftener"
             )
         part = confined(self._keys, differing, seen, own=field_text(path), by_key=by_key)
+        if part is None and named and not can_be_named(path):
+            return "a comparison file cannot name it"
         return None if part is None else part.why
 
     def _leave(self, path: Path, pairs: Collection[int], seen: Sequence[int], why: str) -> None:
@@ -227,7 +238,7 @@ class _Fields:
         numbers = list(_numbers(found))
         apart = outliers([ab for _, ab in numbers])
         near = [one for place, one in enumerate(numbers) if place not in apart]
-        if len(near) < (1 - SELDOM) * len(found) or not can_be_named(path):
+        if len(near) < (1 - SELDOM) * len(found):
             return False
         others = {numbers[place][0] for place in apart}
         others |= {pair for pair, *both in found if None in map(number_of, both)}

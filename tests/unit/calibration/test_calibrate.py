@@ -220,9 +220,14 @@ def test_members_with_odd_names_are_named_as_a_file_names_them() -> None:
     assert proposed(answer) == {("equality.ignore", "a\\.b"), ("equality.ignore", "😀")}
     other = [{**row, "$id": row["$id"] + 100} for row in one]
     assert proposed(calibrated(one, other, identity=["😀"])) == {("equality.ignore", "\\$id")}
-    other = [{**row, "": int(row["$id"] < 10)} for row in one]
-    (left,) = calibrated(one, other).found.unexplained
-    assert left.why == "a comparison file cannot name it"
+
+
+def test_a_member_that_a_file_cannot_name_is_told_so_only_where_it_is_noise() -> None:
+    one = [{"id": n, "": n + 0.25} for n in range(40)]
+    for differing, why in ((30, "a comparison file cannot name it"), (3, "fewer than 10 are too few")):
+        other = [{**row, "": row[""] + 1e-6 * (7 * n % 40 < differing)} for n, row in enumerate(one)]
+        (left,) = calibrated(one, other, identity=["id"]).found.unexplained
+        assert left.why.startswith(why)
 
 
 def test_a_proposal_is_not_changed_by_one_inside_it() -> None:
