@@ -74,7 +74,7 @@ class Check:
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
-        self._events = 0
+        self._events = self._no_events = 0
         self._compared = [0, 0]
         self._sorted = Sorted()
         self._facts = FactReader(spec, self._codec) if spec.all_checks else None
@@ -116,6 +116,7 @@ class Check:
                 self._compared[side] += len(behind.forms) if place != "beside" else 0
         if reason is not None:
             self._refuse(line, reason)
+            self._no_events += place != "beside"
         elif place != "beside":
             self._events += 1
             self._extent.note(NAMES[line.side], line.partition, line.offset, line.timestamp_ms)
@@ -278,7 +279,10 @@ class Check:
             is_table = self._spec.folding is not None and self.begins.ended(empty)
             return f"the {NAMES[empty]} has no row" if is_table else None
         if not self._events:
-            return "neither side has an event"
+            one_or_all = (
+                "the one record is" if self._no_events == 1 else f"all {self._no_events:,} records are"
+            )
+            return f"{one_or_all} undecodable" if self._no_events else "neither side has an event"
         return f"none of the {self._events:,} events is behind the start and of a kind that is compared"
 
     def _lacking(self, evidence: bool) -> list[str]:

@@ -31,6 +31,8 @@ def answer(order: str, text: str, more: str = "", **options: bool) -> dict[str, 
 OPEN, EMPTY, EVIDENCE = {"open_ended": True}, {"allow_empty": True}, {"evidence": True}
 NO_EVENTS, TWO_PAIRS, NO_KEY = "undecodable: {budget: 2}", "evidence: {matched: 2}", "{per_key: [nowhere]}"
 NOTHING = "Not decided: neither side has an event, so nothing was compared."
+UNDECODABLE = "Not decided: all 2 records are undecodable, so nothing was compared."
+ONE_UNDECODABLE = UNDECODABLE.replace("all 2 records are", "the one record is")
 LEFT_OUT = "kinds: {a: {where: {k: a}, ignore: true}, b: {}}\nevidence: {may_be_absent: [b]}"
 NOTHING_COUNTS = (
     "Not decided: none of the 2 events is behind the start and of a kind that is compared, so noth"
@@ -55,7 +57,8 @@ ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
     ("total", "", "", {}, "INCONCLUSIVE", NOTHING),
     ("total", "L:. R:.", "", {}, "INCONCLUSIVE", NOTHING),
     ("total", "", "", EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
-    (NO_KEY, "L:a1 R:a1", NO_EVENTS, {}, "INCONCLUSIVE", NOTHING),
+    (NO_KEY, "L:a1 R:a1", NO_EVENTS, {}, "INCONCLUSIVE", UNDECODABLE),
+    (NO_KEY, "L:a1", NO_EVENTS, {}, "INCONCLUSIVE", ONE_UNDECODABLE),
     (NO_KEY, "L:a1", NO_EVENTS, EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
     ("total", "L:a1 R:a2", LEFT_OUT, {}, "INCONCLUSIVE", NOTHING_COUNTS),
     ("total", "L:a1 R:a2", LEFT_OUT, EMPTY, "EQUIVALENT", "Nothing differs, but no pair was compared."),
