@@ -161,6 +161,26 @@ def test_where_absent_is_null_a_deletion_may_lack_a_field_that_the_order_reads(
     assert read(file + "equality: {absent_is_null: true}\n", row)[2] == []
 
 
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+def test_rows_of_one_key_that_differ_have_changed_however_the_key_is_written(order: str) -> None:
+    file = ONE.replace("unordered", order)
+    codec, forms, _ = read(file, record({"k": 7}), record({"k": "7"}), deletion(b"7"), record({"k": "7.0"}))
+    assert codec.identity is not None
+    assert [codec.identity(form[3]) for form in forms[:3]] == [codec.identity(forms[0][3])] * 3
+    assert codec.identity(forms[3][3]) != codec.identity(forms[0][3]), "a text is its own"
+    spec = {"order": "unordered", "emits": UPSERT}
+    answer = twinstream.check(spec, [{"k": 7, "v": 1}], [{"k": "7", "v": 1}])
+    assert answer.divergences.by_kind["changed"] == answer.divergences.total == 1
+
+
+def test_an_identity_of_the_file_tells_a_number_from_a_text() -> None:
+    """As equality does: only the key of rows is compared as text."""
+    codec = Codec(loads(HEAD + "order: unordered\nidentity: [k]\n"))
+    assert codec.identity is not None
+    assert codec.identity(record({"k": 7})) == codec.identity(record({"k": 7.0}))
+    assert codec.identity(record({"k": 7})) != codec.identity(record({"k": "7"}))
+
+
 def test_an_empty_lifetime_takes_an_event_back() -> None:
     whole, empty = (record({"k": 1, "a": 5, "b": end}) for end in (9, 5.0))
     _, forms, _ = read(LIVES, whole, empty)

@@ -38,7 +38,7 @@ from twinstream.spec.codec.reduction import (
     with_same,
 )
 from twinstream.spec.codec.routes import Routing, condition, routing_of
-from twinstream.spec.codec.rows import DELETED, RowKeys
+from twinstream.spec.codec.rows import DELETED, RowKeys, spelled
 from twinstream.spec.decode.deletions import Deletion
 from twinstream.spec.decode.records import TOMBSTONE, Records
 from twinstream.spec.file.equality import Equality
@@ -453,16 +453,22 @@ def _read_fields(value: Any, fields: Iterable[tuple[str, FieldPath]]) -> dict[st
 
 
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
-    """The identity of an event; one with none of its fields shares it with no other."""
+    """The identity of an event; one with none of its fields shares it with no other.
+
+    Rows are named by their key, where the file names no identity: one of a single field is compared as text.
+    """
     if spec.named_by is None:
         return None
     paths = [spec.path_of(field) for field in spec.named_by]
+    as_text = spec.identity is None and len(paths) == 1
 
     def identity(record: bytes) -> Hashable:
         value = value_of(record)
         found = [read(value, path) for path in paths]
         if all(member is ABSENT for member in found):
             return object()
+        if as_text:
+            found = list(map(spelled, found))
         return canonical_value([[] if member is ABSENT else [member] for member in found])
 
     return identity

@@ -21,6 +21,11 @@ DELETED = b"\x00deleted "
 """The canonical form of a deletion begins with it, and no other does."""
 
 
+def spelled(member: Any) -> Any:
+    """A number that is a key as its text; any other value is itself."""
+    return canonical_value(member).decode() if is_number(member) else member
+
+
 class RowKeys:
     """Reads the keys of the rows of one comparison."""
 
@@ -50,8 +55,8 @@ class RowKeys:
 
     def spell(self, value: Any) -> None:
         """Write a number that is a key as its text, in place, if the order reads it: both are one key."""
-        if self._spelled is not None and is_number(member := read(value, self._spelled)):
-            visit(value, self._spelled, lambda _member: canonical_value(member).decode())
+        if self._spelled is not None and is_number(read(value, self._spelled)):
+            visit(value, self._spelled, spelled)
 
     def check(self, value: Any) -> None:
         """Raises DecodeError where the end of a row's window decides, and the row names none."""
