@@ -289,6 +289,51 @@ def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
     assert client.get(f"twinstream:{{{NAME}}}:epoch") == b"1"
 
 
+def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
+    saved: Interrupted,
+    client: redis.Redis,
+    redis_url: str,
+    closing: Closing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    standby = closing(RedisStore(redis_url, NAME, "standby"))
+    assert not standby.acquire()
+    client.flushall()
+    assert not standby.acquire()
+    assert not saved.renew(1)
+    saved.save(BASE)
+    assert not standby.acquire()
+    client.flushall()
+    monkeypatch.setattr(standby, "_owned_until", 0.0)
+    assert standby.acquire()
+
+
+def test_a_state_from_before_its_owner_is_taken_back_by_that_unless_another_was_first(
+    saved: Interrupted, owner: Open, client: redis.Redis
+) -> None:
+    before = {key: client.dump(key) for key in client.scan_iter(f"twinstream:{{{NAME}}}:*")}
+    second = owner("second")
+    second.save(BASE)
+
+    def fall_back() -> None:
+        client.flushall()
+        for key, value in before.items():
+            if not key.endswith(b":lease"):
+                client.restore(key, 0, value)
+
+    fall_back()
+    assert not second.renew(2)
+    second.save(BASE._replace(sequence=3))
+    assert second.load().sequence == 3
+    with pytest.raises(Fenced):
+        saved.renew(1)
+    fall_back()
+    third = owner("third")
+    with pytest.raises(Fenced):
+        second.renew(3)
+    assert third.load() == LOADED[1]
+
+
 @pytest.mark.parametrize(
     ("field", "junk"),
     [

@@ -38,6 +38,7 @@ class ShardStore:
         self.load, self.glance, self.clear, self.release = own.load, own.glance, own.clear, own.release
         self.answers, self.memory_bytes = own.answers, own.memory_bytes
         self._in_effect: int | None = None
+        self._secret = b""
         self._others: dict[Shard, ShelfStore] = {}
 
     def acquire(self) -> bool:
@@ -93,12 +94,14 @@ class ShardStore:
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; returns whether the checkpoint with this sequence number exists.
 
-        Raises Replaced if the state no longer belongs to this number of shards.
+        Raises Replaced if the state no longer belongs to this number of shards, or has another secret.
         """
         with self._noticed():
             held = self._own.renew(sequence)
         if self._in_effect == self._shard.of:
             self._look()
+        if self._secret and self._shelf.mask_secret(self._secret) != self._secret and held:
+            raise Replaced("its key of hashes was lost, and another process has made a new one")
         return held
 
     @contextmanager
@@ -116,8 +119,12 @@ class ShardStore:
             raise Replaced("the comparison was reset with another number of shards")
 
     def mask_secret(self) -> bytes:
-        """The key of the hashes of masked values, shared by all matchers of the comparison."""
-        return self._shelf.mask_secret(fresh_secret())
+        """The key of the hashes of masked values, shared by all matchers of the comparison.
+
+        Where the store loses it, the first of these that prolongs its lease puts it back.
+        """
+        self._secret = self._shelf.mask_secret(fresh_secret())
+        return self._secret
 
     def set_mask_secret(self, secret: bytes) -> None:
         """Use another key of these hashes from now on: that of a state which was moved here."""

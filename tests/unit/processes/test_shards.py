@@ -216,6 +216,16 @@ def test_a_server_that_lost_everything_is_told_the_number_again() -> None:
     assert team.shelf.in_effect == 2
 
 
+def test_a_server_that_lost_the_secret_is_told_it_again_and_no_shard_goes_on_with_an_older_one() -> None:
+    team, workers = running()
+    secret, team.shelf.secret = team.shelf.secret, None
+    team.view(workers)
+    assert team.shelf.secret == secret
+    team.shelf.secret = b"of a shard that began meanwhile"
+    with pytest.raises(Replaced, match="its key of hashes was lost"):
+        team.view(workers)
+
+
 # -- another number of shards ------------------------------------------------------------------------------
 
 

@@ -6,10 +6,12 @@ the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated w
 
 from __future__ import annotations
 
-# The third argument is an owner known to be gone: its lease keeps nobody out.
+# The third argument is an owner known to be gone: its lease keeps nobody out. With a fourth one an empty
+# store is left to the owner that was there a moment ago: it writes all of its state again, if it lives.
 ACQUIRE = """
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] and holder ~= ARGV[3] then return 0 end
+if ARGV[4] ~= '' and redis.call('EXISTS', KEYS[1]) == 0 then return -1 end
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   redis.call('INCR', KEYS[3])
   redis.call('SET', KEYS[1], ARGV[1])
@@ -23,9 +25,14 @@ if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
+# A lower epoch is that of a state from before this owner, which takes it back unless another has been first.
 _FENCE = """
 local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 'fenced' end
+if owner and owner ~= ARGV[1] then
+  local before = tonumber(redis.call('GET', KEYS[3]) or 0) < tonumber(ARGV[3])
+  if not before or redis.call('EXISTS', KEYS[2]) == 1 then return 'fenced' end
+  owner = nil
+end
 """
 
 # A store without an owner is taken back, with an epoch not below that in the names of chunks.

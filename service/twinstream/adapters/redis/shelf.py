@@ -86,8 +86,10 @@ class RedisShelf:
     def mask_secret(self, fresh: bytes) -> bytes:
         """The key of the hashes of masked values: `fresh`, if there is none yet."""
         client = self._connection.client
-        self._connection.run(client.setnx, self._mask, fresh)
         found: bytes | None = self._connection.run(client.get, self._mask)
+        if found is None:
+            self._connection.run(client.setnx, self._mask, fresh)
+            found = self._connection.run(client.get, self._mask)
         return found or fresh
 
     def set_mask_secret(self, secret: bytes) -> None:

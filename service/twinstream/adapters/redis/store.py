@@ -18,8 +18,10 @@ then a script replaces the manifest; then staged names that are not in the manif
 ends between two steps leaves the manifest as it was, and the next save sweeps what was staged.
 
 A write is refused unless `owner` is still the writer's token, whatever its lease says: a process that was
-paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Each step may be
-repeated, so the client may do so after a timeout.
+paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Where the store has
+lost everything, or has come back with a state from before the owner (a lower `epoch`), the living owner takes
+it back; others leave an empty store to it for the length of a lease. Each step may be repeated, so the client
+may do so after a timeout.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ SWEPT = 100
 SEIZINGS = 5
 """How often ownership is tried for, as it may change hands between two attempts."""
 MEASURE_SECONDS = 60.0
+HELD = 0
+"""No epoch: another process holds the lease."""
 
 
 class RedisStore:
@@ -69,6 +73,7 @@ class RedisStore:
         self._glanced: Sequence[str] = ()
         self._checked = False
         self._epoch = 0
+        self._owned_until = 0.0
         self._live: Sequence[str] = ()
         self._swept = False
         self._measured: tuple[float, int] | None = None
@@ -77,25 +82,34 @@ class RedisStore:
         """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
-        epoch = self._take("")
-        if not epoch and (gone := self._gone()):
-            epoch = self._take(gone)
-        if epoch:
-            self._epoch = epoch
-            self._presence.keep()
-        return bool(epoch)
+        leave_empty = time.monotonic() < self._owned_until
+        epoch = self._take("", leave_empty=leave_empty)
+        if epoch == HELD:
+            self._owned_until = time.monotonic() + LEASE_MS / 1000
+            if gone := self._gone():
+                epoch = self._take(gone)
+        if epoch <= HELD:
+            return False
+        self._epoch = epoch
+        self._presence.keep()
+        return True
 
     def seize(self) -> None:
         """Take ownership, whoever has it."""
         for _ in range(SEIZINGS):
-            if epoch := self._take((self._run(self._redis.get, self._lease) or b"").decode()):
+            epoch = self._take((self._run(self._redis.get, self._lease) or b"").decode())
+            if epoch > HELD:
                 self._epoch = epoch
                 return
         raise Unready("other processes keep taking its state")
 
-    def _take(self, gone: str) -> int:
-        """The epoch of this owner; 0 while the lease of an owner that is not gone is running."""
-        return int(self._script(redis_scripts.ACQUIRE, self._keys, [self._token, LEASE_MS, gone]))
+    def _take(self, gone: str, *, leave_empty: bool = False) -> int:
+        """The epoch of this owner; `HELD` while the lease of an owner that is not gone is running.
+
+        `leave_empty`: an empty store is not taken; the answer is below `HELD` then.
+        """
+        arguments = [self._token, LEASE_MS, gone, "1" if leave_empty else ""]
+        return int(self._script(redis_scripts.ACQUIRE, self._keys, arguments))
 
     def _gone(self) -> str:
         """The owner whose lease is running, if it is known to be gone."""
