@@ -89,9 +89,8 @@ class TopicBook:
         if known.id != now.id:
             for partition, wanted in sorted(positions.items()):
                 yield Hole(_created_anew(topic, partition, wanted), side, partition, wanted)
-        else:
-            for partition in sorted(now.partitions - known.partitions):
-                yield added(side, partition, topic.first[partition])
+        for partition in sorted(now.partitions - known.partitions):
+            yield added(side, partition, topic.first[partition])
         if now.compacted and not known.compacted:
             reason = f"{PLACE} is compacted now (cleanup.policy {topic.cleanup_policy})"
             yield Hole(f"{reason}: Kafka may remove records before they are compared", side)

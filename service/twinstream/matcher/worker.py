@@ -465,6 +465,8 @@ class Worker:
         """Restore the saved state, or begin where the topics begin."""
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
+        if head is None and stored.sequence is not None:
+            past = None  # Nothing was lost: the state of another file was there, and this one came before it.
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)

@@ -58,6 +58,11 @@ BELOW = "was next, but the partition ends below it"
             id="one that has grown as long all the same",
         ),
         pytest.param(
+            lambda source: source.create_anew(RIGHT, partitions=2),
+            [ANOTHER, "test.candidate partition 1 (candidate) was added, which begins at offset 0"],
+            id="one with more partitions",
+        ),
+        pytest.param(
             lambda source: source.cut_off(LEFT, 0, 4),
             [f"offset 10 {OF_BOTH} {BELOW}"],
             id="a partition cut off below what was read",

@@ -45,6 +45,19 @@ def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_
     assert (status.verdict, status.matched, status.started_at) == ("EQUIVALENT", 30, began)
 
 
+def test_a_file_that_is_put_back_after_another_one_has_lost_nothing() -> None:
+    bench = _after_a_run(diverged=True)
+    bench.storage, kept = MemoryStorage(), bench.source.remembered()
+    bench.spec = SPEC + "limits: {recent_matches: 7}\n"
+    bench.run(bench.started(), steps=20)
+    bench.restarted().stop()
+    bench.spec = SPEC
+    bench.source.remember(kept)  # As they are where the other file has other topics.
+    bench.source._topics[Side.LEFT].rows[0].pop(5)
+    status = bench.run(bench.started(), steps=20)
+    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 29, [])
+
+
 def test_a_store_that_fell_back_to_an_older_state_passes_nothing_until_it_has_come_as_far() -> None:
     bench = Bench(source=MemorySource(batch=10))
     worker = bench.started()
