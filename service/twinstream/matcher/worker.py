@@ -127,7 +127,7 @@ class Worker:
         self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
         self._run = self._new_run()
         self._freed = FreedMemory()
-        self._owns = False
+        self._owns = self._came_after = False
         self._next_beat = 0.0
 
     def _new_run(self) -> ComparisonRun:
@@ -465,8 +465,9 @@ class Worker:
         """Restore the saved state, or begin where the topics begin."""
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
-        if head is None and stored.sequence is not None:
-            past = None  # Nothing was lost: the state of another file was there, and this one came before it.
+        self._came_after = self._came_after or (head is None and stored.sequence is not None)
+        if self._came_after:
+            past = None  # Nothing was lost: it is from before the other file, whose state was there.
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)

@@ -45,7 +45,8 @@ def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_
     assert (status.verdict, status.matched, status.started_at) == ("EQUIVALENT", 30, began)
 
 
-def test_a_file_that_is_put_back_after_another_one_has_lost_nothing() -> None:
+@pytest.mark.parametrize("retained", [False, True])
+def test_a_file_that_is_put_back_after_another_one_has_lost_nothing(*, retained: bool) -> None:
     bench = _after_a_run(diverged=True)
     bench.storage, kept = MemoryStorage(), bench.source.remembered()
     bench.spec = SPEC + "limits: {recent_matches: 7}\n"
@@ -54,7 +55,15 @@ def test_a_file_that_is_put_back_after_another_one_has_lost_nothing() -> None:
     bench.spec = SPEC
     bench.source.remember(kept)  # As they are where the other file has other topics.
     bench.source._topics[Side.LEFT].rows[0].pop(5)
-    status = bench.run(bench.started(), steps=20)
+    worker = bench.worker()
+    if retained:
+        bench.source.retain(Side.LEFT, 0, 1)
+        for _ in range(2):
+            assert not worker.start()
+            assert "no safe start: the reference has no records below offset 1 " in bench.status().reason
+        return
+    assert worker.start()
+    status = bench.run(worker, steps=20)
     assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 29, [])
 
 
