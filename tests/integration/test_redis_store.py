@@ -308,32 +308,6 @@ def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
     assert standby.acquire()
 
 
-def test_a_state_from_before_its_owner_is_taken_back_by_that_unless_another_was_first(
-    saved: Interrupted, owner: Open, client: redis.Redis
-) -> None:
-    before = {key: client.dump(key) for key in client.scan_iter(f"twinstream:{{{NAME}}}:*")}
-    second = owner("second")
-    second.save(BASE)
-
-    def fall_back() -> None:
-        client.flushall()
-        for key, value in before.items():
-            if not key.endswith(b":lease"):
-                client.restore(key, 0, value)
-
-    fall_back()
-    assert not second.renew(2)
-    second.save(BASE._replace(sequence=3))
-    assert second.load().sequence == 3
-    with pytest.raises(Fenced):
-        saved.renew(1)
-    fall_back()
-    third = owner("third")
-    with pytest.raises(Fenced):
-        second.renew(3)
-    assert third.load() == LOADED[1]
-
-
 @pytest.mark.parametrize(
     ("field", "junk"),
     [

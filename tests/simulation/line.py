@@ -90,6 +90,7 @@ class SimulatedShelf(RedisShelf):
         """The store of a shard."""
         store = super().store(shard)
         store.__class__ = self._kind
+        store._monotonic = self._monotonic
         plugged(store._connection, self._carry)
         return store
 

@@ -193,7 +193,7 @@ class Comparison:
             self.ledger.give_up(side, next(run.events()))
             return
         for hole in self.watch.came(side, run):
-            self.hole(hole)
+            self._doubt_order(hole)
         self.clocks.saw(side, run)
         if any(self.ended):
             self.feeding.enter(side, run)
@@ -361,6 +361,16 @@ class Comparison:
         """Note that it is unknown whether some events left over are differences (see `bags`)."""
         if UNKNOWN_PAIRS not in self.holes:
             self.hole(UNKNOWN_PAIRS)
+
+    def _doubt_order(self, hole: Hole) -> None:
+        """Note that dependent events are in two partitions, between which there is no order.
+
+        So the proofs that are not vouched for yet may only show the order in which partitions were read.
+        """
+        self.feeding.enter_partners()
+        self.differences.disown()
+        self.open_scopes.disown(self.proven.vouched_at)
+        self.hole(hole)
 
     def disown(self) -> None:
         """Note that some input fed behind the vouched moment is not the input to be compared.

@@ -98,7 +98,7 @@ class ComparisonRun:
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
         self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
-        self.topic_monitor = TopicMonitor(source, self.topics, self.comparison)
+        self.topic_monitor = TopicMonitor(source, self.topics, self.comparison, self.intake, clock)
         self.control = ControlDesk(spec, self._note_said)
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
@@ -259,7 +259,7 @@ class ComparisonRun:
 
     def look_at_topics(self) -> bool:
         """Note the changes of the topics themselves as of the last look; returns whether there are any."""
-        changes = self.topic_monitor.take(self.intake.positions, self.control.position)
+        changes = self.topic_monitor.take(self.control.position)
         self._log(changes)
         for change in changes:
             self._read_added(change)

@@ -68,6 +68,8 @@ class Check:
             self._known_last, self._pairs = KnownDifferences(rules.known), PairsOfRange(edges)
             rules = replace(rules, known=())
         self.comparison = Comparison(rules, self._pairs)
+        # Till all is read, since what comes later may show that there is no order.
+        self.comparison.proven.vouch(0)
         self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
         self._seen = SeenEvents(spec, self._codec)
         self._extent = Extent()
@@ -154,6 +156,7 @@ class Check:
                     self.begins.end(side)
         self.comparison.review()
         self.comparison.refresh()
+        self.comparison.proven.vouch(NEVER)
         return self._answer(allow_empty, evidence)
 
     def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:

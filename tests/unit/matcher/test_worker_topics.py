@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import LIFE, Side
+from twinstream.ports import Batch, Gap
 from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
@@ -104,6 +106,33 @@ def test_what_is_done_to_a_topic_is_a_hole_that_says_what(
     reasons = [hole.reason for hole in status.holes]
     assert all(any(one in reason for reason in reasons) for one in told), reasons
     assert status.matched == (11 if do is _add_a_partition else 10)
+
+
+class Shuffled(MemorySource):
+    """Topics of which partitions are read in an order of chance, some records of each at a time."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        super().__init__(partitions=3, batch=self._chance.choice([1, 3, 1000]))
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+        places = list(self._next[side].items())
+        self._chance.shuffle(places)
+        self._next[side] = dict(places)
+        return super().poll(side, timeout)
+
+
+@pytest.mark.parametrize("order", ["{per_key: [k]}", "total"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_topics_differ_in_nothing_though_a_key_is_in_all_partitions(order: str, seed: int) -> None:
+    bench = Bench(SPEC.replace("{per_key: [k]}", order), source=Shuffled(seed))
+    for number in range(60):
+        for side in Side:
+            bench.source.append(side, number * 7 % 3, _record(number, key="ab"[number % 2]), number)
+    worker = bench.started()
+    for _ in range(60):
+        assert bench.run(worker, steps=1).verdict != "DIVERGED", seed
+    assert "are in two partitions" in bench.status().reason
 
 
 def test_a_change_is_noted_once_and_stays_noted_over_a_restart(bench: Bench) -> None:

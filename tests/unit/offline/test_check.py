@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -164,6 +165,24 @@ def test_what_is_doubtful_in_one_way_at_many_places_is_told_once() -> None:
     found = check(spec("{per_key: [k]}"), many, open_ended=True)
     assert len(found["holes"]) == 3
     assert found["reason"].count("are in two partitions") == 1
+
+
+@pytest.mark.parametrize("order", ["{per_key: [k]}", "total"])
+@pytest.mark.parametrize("apart", [True, False], ids=["both", "one"])
+def test_dependent_events_in_two_partitions_prove_nothing_whichever_come_first(
+    order: str, *, apart: bool
+) -> None:
+    places = [(Side.LEFT, 0, 0, "a1"), (Side.LEFT, 1, 0, "a2"), (Side.RIGHT, 0, 0, "a1")]
+    places.append((Side.RIGHT, 1, 0, "a2") if apart else (Side.RIGHT, 0, 1, "a2"))
+    for told in permutations(places):
+        if apart or told.index(places[2]) < told.index(places[3]):
+            given = [
+                Line(side, record({"k": value[0], "n": value}), partition, offset, 0, "trace", number, number)
+                for number, (side, partition, offset, value) in enumerate(told, 1)
+            ]
+            found = check(spec(order), given)
+            assert (found["verdict"], found["decided_at"]) == ("INCONCLUSIVE", None)
+            assert "are in two partitions (0 and 1)" in found["reason"]
 
 
 def test_halt_counts_what_came_before_it() -> None:

@@ -25,14 +25,9 @@ if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
-# A lower epoch is that of a state from before this owner, which takes it back unless another has been first.
 _FENCE = """
 local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then
-  local before = tonumber(redis.call('GET', KEYS[3]) or 0) < tonumber(ARGV[3])
-  if not before or redis.call('EXISTS', KEYS[2]) == 1 then return 'fenced' end
-  owner = nil
-end
+if owner and owner ~= ARGV[1] then return 'fenced' end
 """
 
 # A store without an owner is taken back, with an epoch not below that in the names of chunks.

@@ -19,9 +19,8 @@ ends between two steps leaves the manifest as it was, and the next save sweeps w
 
 A write is refused unless `owner` is still the writer's token, whatever its lease says: a process that was
 paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Where the store has
-lost everything, or has come back with a state from before the owner (a lower `epoch`), the living owner takes
-it back; others leave an empty store to it for the length of a lease. Each step may be repeated, so the client
-may do so after a timeout.
+lost everything, the living owner takes it back; others leave an empty store to it for the length of a lease.
+Each step may be repeated, so the client may do so after a timeout.
 """
 
 from __future__ import annotations
@@ -74,6 +73,7 @@ class RedisStore:
         self._checked = False
         self._epoch = 0
         self._owned_until = 0.0
+        self._monotonic = time.monotonic
         self._live: Sequence[str] = ()
         self._swept = False
         self._measured: tuple[float, int] | None = None
@@ -82,10 +82,10 @@ class RedisStore:
         """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
-        leave_empty = time.monotonic() < self._owned_until
+        leave_empty = self._monotonic() < self._owned_until
         epoch = self._take("", leave_empty=leave_empty)
         if epoch == HELD:
-            self._owned_until = time.monotonic() + LEASE_MS / 1000
+            self._owned_until = self._monotonic() + LEASE_MS / 1000
             if gone := self._gone():
                 epoch = self._take(gone)
         if epoch <= HELD:
@@ -117,7 +117,7 @@ class RedisStore:
         if holder is None:
             return ""
         try:
-            gone = self._run(self._vigil.gone, holder.decode(), time.monotonic())
+            gone = self._run(self._vigil.gone, holder.decode(), self._monotonic())
         except StoreError:
             return ""  # It may not be asked for: the lease has to end.
         return holder.decode() if gone else ""
@@ -177,7 +177,7 @@ class RedisStore:
 
     def memory_bytes(self) -> int:
         """About how much memory the comparison's keys take in Redis; measured at most once a minute."""
-        now = time.monotonic()
+        now = self._monotonic()
         if self._measured is None or now - self._measured[0] >= MEASURE_SECONDS:
             self._measured = now, self._measure()
         return self._measured[1]

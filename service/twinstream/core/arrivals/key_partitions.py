@@ -1,8 +1,8 @@
 """Watches the partition of each class of ordered events; a class in two partitions is a hole.
 
 Kafka keeps no order between the partitions of a topic. So events that may be dependent must be in one of
-them; if not, their order is unknown. The watch looks at one event in `SAMPLE`: a key that is spread over
-partitions shows soon.
+them; if not, their order is unknown. Of a large run the watch looks at one event in `SAMPLE`, in each at
+others: a key that is spread over partitions shows soon.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from twinstream.core.matching.index import Pairs
 from twinstream.core.order import BARRIER, Order, ordered_class, stable
 
 SAMPLE = 16
+LOOKED_AT = 64
+"""So many events of a run are looked at in any case: all of a small one."""
 LIMIT = 100_000
 """Classes remembered; above this, all are forgotten."""
 SAVED = 10_000
@@ -33,16 +35,19 @@ class KeyPartitions:
         self._order = order
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
+        self._turn = 0
 
     def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[tuple[int, int]]:
         """The sampled events of a partition whose class was in another one before: index, and that partition.
 
-        Complexity: O(n / `SAMPLE`).
+        Complexity: O(`LOOKED_AT` + n / `SAMPLE`).
         """
         home_of = self._home_of
         if len(home_of) > LIMIT:
             home_of.clear()
-        for place in range(0, len(forms), SAMPLE):
+        step = min(SAMPLE, 1 + len(forms) // LOOKED_AT)
+        self._turn += 1
+        for place in range(self._turn % step, len(forms), step):
             kept_together = ordered_class(self._order, forms[place][0])
             if kept_together is None:
                 continue

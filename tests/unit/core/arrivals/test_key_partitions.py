@@ -38,6 +38,17 @@ def test_what_may_stand_anywhere_hides_nothing_behind_it() -> None:
     assert list(watched.displaced(forms(*[b"b"] * SAMPLE, "a"), 1)) == [(SAMPLE, 0)]
 
 
+def test_a_rare_key_is_found_in_small_runs_at_once_and_in_large_ones_in_time() -> None:
+    watched = KeyPartitions(Lanes())
+    for partition in (0, 1):
+        run = [Form(lane, b"", "event", b"") for lane in (*range(partition * 100, partition * 100 + 40), "a")]
+        assert list(watched.displaced(run, partition)) == ([(40, 0)] if partition else [])
+    watched = KeyPartitions(Lanes())
+    runs = (forms(*[b"b"] * 999, "a"), forms(*[b"b"] * 500, "a", *[b"b"] * 499))
+    found = [list(watched.displaced(runs[turn % 2], turn % 2)) for turn in range(4 * SAMPLE)]
+    assert any(found)
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "LIMIT", 3)
     watched = KeyPartitions(Lanes())
