@@ -39,6 +39,7 @@ from twinstream.adapters.kafka.client import (
     opened,
     reason_of,
 )
+from twinstream.adapters.kafka.records import know
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import NoResults, StoreError
 from twinstream.ports import EMPTY, Heard, Stored
@@ -48,7 +49,7 @@ DIVERGENCES = ".divergences"
 """What the name of the topic of divergences has behind that of the results."""
 JOB = "job"
 """In the place of a shard: the claim of a job."""
-READ_AT_ONCE, LOOK_SECONDS = 10_000, 3.0
+READ_AT_ONCE, LOOK_SECONDS, POLL_SECONDS = 10_000, 3.0, 0.05
 QUIET_SECONDS = 5.0
 """When nothing has come for so long, the topics may be gone, or others: a job tells something each second."""
 UNHEARD = (
@@ -82,9 +83,11 @@ class ResultsTopics:
         self._results, self._brokers = results, brokers
         more = {"group.id": "twinstream.results", "enable.auto.commit": False}
         more |= {"isolation.level": "read_committed", "allow.auto.create.topics": False}
+        more |= {"enable.partition.eof": True}
         self._consumer = opened(Consumer, {**config_of(brokers, properties), **more})
         self._admin = admin_client(brokers, properties, LinkFaults())
         self._lock, self._ids, self._heard_at = Lock(), dict[str, str](), -inf
+        self._ended_at = -1
         self.claims: dict[str, tuple[int, str]] = {}
         self.statuses: dict[tuple[str, int], _Told] = {}
         self.reports: dict[tuple[str, int], dict[str, tuple[str, bytes]]] = {}
@@ -101,6 +104,33 @@ class ResultsTopics:
                     self._heard_at = -inf
                     raise StoreError(f"kafka at {self._brokers} does not answer: {errors[0].str()}")
 
+    def read_to_end(self, seconds: float) -> None:
+        """Read all statuses and claims that are there by now. Raises StoreError if that takes longer.
+
+        `read` takes what has come: of a topic whose leader is still being looked up, that is nothing.
+        """
+        until = time.monotonic() + seconds
+        self.read()
+        end = self._end(seconds)
+        while self._ended_at < end:
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"kafka at {self._brokers} does not answer: topic {self._results} is not read up to its "
+                    f"end, offset {end}"
+                )
+            time.sleep(POLL_SECONDS)
+            self.read()
+
+    def _end(self, seconds: float) -> int:
+        """Where the topic of statuses and claims ends, as Kafka says now."""
+        try:
+            told = self._consumer.get_watermark_offsets(TopicPartition(self._results, 0), timeout=seconds)
+        except KafkaException as error:
+            raise StoreError(f"kafka at {self._brokers} does not answer: {reason_of(error)}") from None
+        if told is None:
+            raise StoreError(f"kafka at {self._brokers} does not tell where topic {self._results} ends")
+        return int(told[1])
+
     def _look(self) -> None:
         """Read both topics from their beginning, if they are others than before.
 
@@ -110,9 +140,11 @@ class ResultsTopics:
         described = self._admin.describe_topics(TopicCollection([*names]), request_timeout=LOOK_SECONDS)
         ids = {name: self._id(name, future) for name, future in described.items()}
         if ids != self._ids:
+            for name in names:
+                know(self._consumer, name)
             self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
             self.claims, self.statuses, self.reports = {}, {}, {}
-            self._ids = ids
+            self._ids, self._ended_at = ids, -1
         self._heard_at = time.monotonic()
 
     def _id(self, name: str, described: Future[Any]) -> str:
@@ -128,13 +160,17 @@ class ResultsTopics:
 
     def _take(self, message: Message) -> KafkaError | None:
         """Take a record, or return an error. What no job has written is left out, and logged."""
-        key, value = message.key(), message.value()
-        if message.error() is None and key is not None and value is not None:
+        key, value, error = message.key(), message.value(), message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            if message.topic() == self._results:
+                self._ended_at = message.offset() or 0
+            return None
+        if error is None and key is not None and value is not None:
             try:
                 self._note(message, key.decode(), orjson.loads(value))
             except (ValueError, KeyError, TypeError):
                 log.warning("record of no job", topic=message.topic(), offset=message.offset())
-        return message.error()
+        return error
 
     def _note(self, message: Message, key: str, said: dict[str, Any]) -> None:
         name, shard, *more = key.split("/", 2)

@@ -24,6 +24,7 @@ from twinstream.errors import Fenced, NoResults, SourceError, StoreError
 SILENT_SECONDS = 10.0
 """After so long without a status another job counts as ended."""
 LOOK_SECONDS = 1
+"""How often a job looks at the topic."""
 TIMEOUT_SECONDS = 10.0
 TAKEN_OVER = (
     "another job has claimed comparison {name!r} on the results topic {results}, so this one ends: run one "
@@ -105,10 +106,7 @@ class Claim:
 
     def _silence(self) -> float:
         """The seconds since the last status of another job, by the clocks of the hosts."""
-        until = time.monotonic() + LOOK_SECONDS
-        while time.monotonic() < until:
-            self._topics.read()
-            time.sleep(0.05)
+        self._topics.read_to_end(TIMEOUT_SECONDS)
         said = [told.stamp for (name, _), told in self._topics.statuses.items() if name == self._name]
         return time.time() - max(said, default=0.0)
 
