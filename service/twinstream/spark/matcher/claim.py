@@ -63,18 +63,20 @@ class Claim:
         self._topics = ResultsTopics(brokers, results, dict(properties))
         self._properties = properties
         self._offset = 0
+        self._said: Mapping[Any, Any] | None = None
+        self._silent_since = 0.0
         self._refused: KafkaError | None = None
 
     def make(self, say: Callable[[str], object]) -> None:
         """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""
         waiting = False
-        while (silent := self._silence()) < SILENT_SECONDS:
+        while self._silence() < SILENT_SECONDS:
             if not waiting:
                 say(
                     f"another job writes about comparison {self._name!r}: this one begins when that has ended"
                 )
             waiting = True
-            time.sleep(max(LOOK_SECONDS, SILENT_SECONDS - silent))
+            time.sleep(LOOK_SECONDS)
         producer = opened(Producer, {**config_of(self._brokers, self._properties), "acks": "all"})
         value = orjson.dumps({"run": self._run})
         key = f"{self._name}/{JOB}".encode()
@@ -105,10 +107,22 @@ class Claim:
             raise Fenced(TAKEN_OVER.format(name=self._name, results=self._results))
 
     def _silence(self) -> float:
-        """The seconds since the last status of another job, by the clocks of the hosts."""
+        """The seconds since the last status of another job.
+
+        How old a status was when it was first read, the clocks of the hosts tell; one from the future counts
+        as new. From then on the clock of this host counts alone: what is new to this look was told since the
+        one before.
+        """
         self._topics.read_to_end(TIMEOUT_SECONDS)
-        said = [told.stamp for (name, _), told in self._topics.statuses.items() if name == self._name]
-        return time.time() - max(said, default=0.0)
+        said = {place: told for place, told in self._topics.statuses.items() if place[0] == self._name}
+        now = time.monotonic()
+        if self._said is None:
+            last = max((told.stamp for told in said.values()), default=0.0)
+            self._silent_since = now - max(0.0, time.time() - last)
+        elif said != self._said:
+            self._silent_since = now
+        self._said = said
+        return now - self._silent_since
 
     def close(self) -> None:
         """Close its connections."""
