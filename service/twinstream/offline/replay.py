@@ -15,6 +15,9 @@ it holds there, too; otherwise it is `unknown`, with the reason:
   partner and depend on nothing, else `unknown`.
 
 Values that are masked, cut, or inexact cannot be used: if the new rules read one, the answer is unknown.
+So it is for a record that is read again and is another than the reported one, since its topic was deleted and
+created anew: it is of a later time than the divergence, or contradicts what the report shows of its value.
+
 Replay covers neither `start` and the effect of clocks on unmatched events, nor new findings outside the kept
 events.
 """
@@ -39,7 +42,9 @@ from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.pairing.tolerant import matching
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
+from twinstream.explain.masking import plain
 from twinstream.ports import KeptRecord
+from twinstream.reporting.truncate import MORE
 from twinstream.spec.codec.codec import IGNORED, Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.compile.known import known_differences
@@ -51,6 +56,8 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 MASKED = "its values are masked or cut, and the new rules read them; --brokers reads the records"
 NO_VALUES = "only its place is kept; --brokers reads the record"
+CLOCKS_APART_MS = 5_000
+"""The host that wrote a record may be so far ahead of the one that saw the divergence."""
 ALONE = 1 << 62
 """A ceiling that one divergence alone does not reach."""
 _SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
@@ -200,13 +207,24 @@ class Replay:
         (form,), refused = self._codec.forms([record], seat.place[0])
         if refused and refused[0].reason is not None:
             raise Unknown(f"{_where(seat)} is not an event under the new rules: {refused[0].reason}")
+        if self._records is not None and record is not None and seat.value not in (ABSENT, None):
+            self._check_value(seat, record)
         return form, at_ms
+
+    def _check_value(self, seat: Seat, record: bytes) -> None:
+        """Raise Unknown if a record that was read again is surely not the reported one."""
+        found = self._codec.decode(self._codec.held(record, seat.place[0]))
+        if _contradicts(_value(seat.value), plain(_value(found))):
+            raise Unknown(f"{_another(seat)}, or the new rules decode it differently")
 
     def _record(self, case: Case, seat: Seat) -> tuple[bytes | None, int]:
         if self._records is not None:
             found = self._records.get(seat.place)
             if found is None:
                 raise Unknown(f"Kafka does not have {_where(seat)} any more")
+            seen = case.seen_at
+            if seen is not None and found.timestamp_ms > seen.timestamp() * 1000 + CLOCKS_APART_MS:
+                raise Unknown(_another(seat))
             return found
         if seat.value is ABSENT:
             raise Unknown(NO_VALUES)
@@ -342,6 +360,34 @@ def _places(finding: Finding) -> set[Place]:
 def _where(seat: Seat) -> str:
     _, partition, offset = seat.place
     return f"offset {offset} of partition {partition} of {seat.topic}"
+
+
+def _another(seat: Seat) -> str:
+    return f"Kafka has another record at {_where(seat)} by now"
+
+
+def _value(whole: Any) -> Any:
+    """The value alone: old and new rules may differ in whether they read more of a record."""
+    return whole.get("$value", whole) if isinstance(whole, dict) else whole
+
+
+def _contradicts(kept: Any, found: Any) -> bool:
+    """Whether a value of a report cannot be that of a record: `found`, with nothing hidden.
+
+    What the report hides fits everything. So does a text for a value with members: the new rules may open a
+    text that the old ones left closed.
+    """
+    if isinstance(kept, dict) and isinstance(found, dict):
+        told = {name for name in kept if name != MORE and not _unknown(name)}
+        if not told <= found.keys() or (len(told) == len(kept) and len(told) < len(found)):
+            return True
+        return any(_contradicts(kept[name], found[name]) for name in told)
+    if isinstance(kept, list) and isinstance(found, list):
+        hides = bool(kept) and _unknown(kept[-1])
+        return (not hides and len(kept) != len(found)) or any(map(_contradicts, kept, found))
+    if isinstance(kept, dict | list) or isinstance(found, dict | list):
+        return kept is None or found is None
+    return not _unknown(kept) and kept != found
 
 
 def _unknown(value: Any) -> bool:

@@ -11,6 +11,7 @@ from tests.support.streams import LEFT, RIGHT
 from twinstream.errors import InputError
 from twinstream.offline.replay import Replay, cases_of
 from twinstream.ports import KeptRecord
+from twinstream.spec.file.paths import ABSENT
 from twinstream.spec.load import loads
 
 HEAD = "version: 1\nname: rides\nreference: {topic: a}\ncandidate: {topic: b}\n"
@@ -147,7 +148,7 @@ def failing(_one: Any, _other: Any) -> bool:
 
 
 def test_a_rule_that_has_expired_by_the_time_of_the_record_is_judged_by_that_alone() -> None:
-    report = kept("missing", RIDE)
+    report = {**kept("missing", RIDE), "first_seen": "2026-03-04T00:00:00Z"}
     rules = PER_KEY + known(expires="2026-03-01")
     assert told(rules, report)[0][0] == "unknown"
     day_ms = 86_400_000
@@ -168,7 +169,8 @@ def test_nothing_is_told_of_values_that_are_not_all_there(value: Any) -> None:
 
 
 def test_records_that_are_read_again_stand_for_the_values() -> None:
-    report = {**kept("changed", {"taxi": "‹number›"}, {"taxi": "‹number›"}), "reference": None}
+    masked = {"taxi": "‹number›", "fare": "‹number›"}
+    report = {**kept("changed", masked, masked), "reference": None}
     records = {
         (LEFT, 0, 1): KeptRecord(b'{"taxi":1,"fare":2}', 5),
         (RIGHT, 0, 1): KeptRecord(b'{"taxi":1,"fare":3}', 5),
@@ -178,6 +180,45 @@ def test_records_that_are_read_again_stand_for_the_values() -> None:
     assert answer.outcome == "hidden"
     (answer,) = Replay(spec, {**records, (RIGHT, 0, 1): None}).answers(cases_of("kept", [report]))
     assert answer.why == "Kafka does not have offset 1 of partition 0 of b any more"
+
+
+SEEN_MS = 1_772_366_401_000
+"""When the divergences of `kept` were first seen."""
+OTHER = "Kafka has another record at offset 1 of partition 0 of a by now"
+MAYBE = f"{OTHER}, or the new rules decode it differently"
+AGAIN: list[tuple[Any, Any, int, str]] = [
+    (RIDE, RIDE, 5, ""),
+    (RIDE, RIDE, SEEN_MS + 2_000, ""),  # The clocks of the hosts differ a little.
+    (RIDE, RIDE, SEEN_MS + 10_000, OTHER),
+    (ABSENT, RIDE, SEEN_MS + 10_000, OTHER),
+    (ABSENT, RIDE, 5, ""),
+    (RIDE, DEARER, 5, MAYBE),
+    (RIDE, {"taxi": 1}, 5, MAYBE),
+    (RIDE, {**RIDE, "tip": 1}, 5, MAYBE),
+    ({"$value": RIDE, "$key": "1"}, RIDE, 5, ""),
+    ({"$value": RIDE, "$key": "1"}, DEARER, 5, MAYBE),
+    ({"taxi": "‹number, #17173fdf›", "fare": 2}, RIDE, 5, ""),
+    ({"taxi": "‹number, #17173fdf›", "fare": 3}, RIDE, 5, MAYBE),
+    ({"taxi": 1, "fare": 2, "‹name, 1 characters, #17173fdf›": 1}, {**RIDE, "x": 2}, 5, ""),
+    ({"taxi": 1, "x": "{}"}, {"taxi": 1, "x": {"y": 1}}, 5, ""),
+    ({"taxi": 1, "x": [1, "‹2 more›"]}, {"taxi": 1, "x": [1, 2, 3]}, 5, ""),
+    ({"taxi": 1, "x": [1, "‹2 more›"]}, {"taxi": 1, "x": [2, 2, 3]}, 5, MAYBE),
+    ({"taxi": 1, "x": [1, 2]}, {"taxi": 1, "x": [1, 2, 3]}, 5, MAYBE),
+    ({"taxi": 1, "x": {}}, {"taxi": 1, "x": None}, 5, MAYBE),
+    ("‹not read again from Kafka›", RIDE, 5, ""),
+]
+
+
+@pytest.mark.parametrize(("value", "record", "at_ms", "why"), AGAIN)
+def test_a_record_that_is_not_the_reported_one_is_recognised(
+    value: Any, record: Any, at_ms: int, why: str
+) -> None:
+    report = kept("missing", value)
+    if value is ABSENT:
+        del report["reference"]
+    records = {(LEFT, 0, 1): KeptRecord(orjson.dumps(record), at_ms)}
+    (answer,) = Replay(loads(HEAD + BAG), records).answers(cases_of("kept", [report]))
+    assert (answer.outcome, answer.why) == ("unknown" if why else "reported", why)
 
 
 def test_what_is_no_event_under_the_new_rules_is_unknown() -> None:
