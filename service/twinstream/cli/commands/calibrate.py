@@ -18,9 +18,12 @@ from twinstream.cli.shared.output import print_json, print_text
 from twinstream.cli.shared.progress import progress
 from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.cli.shared.writing import force_option, may_write
+from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
+from twinstream.explain.holes import doubts
 from twinstream.explain.text import tell_answer
+from twinstream.intake.topics import TopicBook
 from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
 from twinstream.offline.offset_range import ALL_OFFSETS, Recorded, refuse_topics
@@ -172,16 +175,26 @@ def _read_topics(recording: Recording, start: Draft, options: Mapping[str, Any])
     ranges = {side: _ranges(texts) for side, texts in given.items()}
     names = {side: start.spec.version_of(side).topic for side in Side}
     with topics_of(start.spec, options["kafka"], headers=True) as source, progress([]) as watched:
-        _check_cleanup(start.spec, source.topics())
+        topics, book = source.topics(), TopicBook(start.spec)
+        book.begin(topics)
+        _check_cleanup(start.spec, topics)
         recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
         for side in Side:
             recording.read(watched(recorded.lines(side)))
+        _check_unchanged(start.spec, book.changes(source.topics(), {s: topics[s].ends for s in Side}))
     recording.cut |= recorded.cut
 
 
 def _check_cleanup(spec: Spec, topics: Mapping[Side, Topic]) -> None:
     """Refuses compacted topics; whether an order holds on several partitions is left to the search."""
     refuse_topics(spec, {side: TopicFacts(1, topic.cleanup_policy) for side, topic in topics.items()})
+
+
+def _check_unchanged(spec: Spec, changes: Sequence[Hole]) -> None:
+    """Refuses topics that changed while they were read: a consumer goes on in the one that came anew."""
+    if changes:
+        reasons = "; ".join(doubts(changes, spec))
+        raise SettingsError(f"{reasons}: so it is unknown what was read; calibrate again")
 
 
 def _ranges(texts: Sequence[str]) -> dict[int, range]:

@@ -1,0 +1,81 @@
+"""What `twinstream calibrate --brokers` says of topics that change while it reads them, made up here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+
+import twinstream.cli.commands.calibrate as module
+from loadtest.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import SettingsError
+
+LEFT, RIGHT = Side
+EVENTS = 40
+
+
+class Changing(MemorySource):
+    """Two topics with the same events; `change` happens once the reference is read."""
+
+    def __init__(self, change: Callable[[Changing], None]) -> None:
+        super().__init__(batch=7)
+        self._change: Callable[[Changing], None] | None = change
+        for side in Side:
+            self.write(side)
+
+    def write(self, side: Side, version: int = 1) -> None:
+        for n in range(EVENTS):
+            self.append(side, 0, json.dumps({"k": n % 3, "n": n, "v": version}).encode(), n)
+
+    def poll(self, side: Side, timeout: float) -> object:  # type: ignore[override]
+        if side is RIGHT and self._change is not None:
+            change, self._change = self._change, None
+            change(self)
+        return super().poll(side, timeout)
+
+
+def calibrate(monkeypatch: pytest.MonkeyPatch, change: Callable[[Changing], None]) -> int:
+    @contextmanager
+    def topics_of(*_: object, **__: object) -> Iterator[MemorySource]:
+        yield Changing(change)
+
+    monkeypatch.setattr(module, "topics_of", topics_of)
+    asked = ["--brokers", "b:9092", "--reference", "one", "--candidate", "two", "--identity", "n"]
+    run = CliRunner().invoke(module.calibrate, asked, standalone_mode=False)
+    if isinstance(run.exception, SettingsError):
+        raise run.exception
+    return int(run.return_value)
+
+
+def test_records_that_come_meanwhile_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calibrate(monkeypatch, lambda source: source.write(LEFT)) == 0
+
+
+def anew(source: Changing) -> None:
+    source.create_anew(RIGHT)
+    source.write(RIGHT, version=2)
+
+
+ANEW = (
+    "two partition 0 (candidate) was deleted and created anew: offset 40 was next, and the new topic begins "
+    "there at 0 and ends at 40"
+)
+ADDED = (
+    "one partition 1 (reference) was added, which begins at offset 0: events of one key may now stand in two "
+    "partitions"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [(anew, ANEW), (lambda source: source.add_partition(LEFT), ADDED)]
+)
+def test_a_topic_that_changes_while_it_is_read_ends_it(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Changing], None], reason: str
+) -> None:
+    with pytest.raises(SettingsError) as ended:
+        calibrate(monkeypatch, change)
+    assert str(ended.value) == f"{reason}: so it is unknown what was read; calibrate again"
