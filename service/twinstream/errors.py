@@ -131,6 +131,7 @@ class MovedAway(StoreError):  # noqa: N818 - where the state is
             f"a Spark job goes on with it, since it was moved to {place}: `twinstream move --to service` "
             "brings it back, once the job has ended"
         )
+        self.place = place
 
 
 class NoResults(StoreError):  # noqa: N818 - what Kafka says, and no failure of it

@@ -62,12 +62,14 @@ from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
-from twinstream.starting.offset_backup import past_of
+from twinstream.starting.offset_backup import moved_marks, moved_to, past_of
 from twinstream.starting.reset_model import Resets, stood
 from twinstream.status.comparison import ComparisonStatus, Dependency, FoundOverTime, ShardStatus
 
 BEAT_SECONDS = 1.0
 RETRY_SECONDS = 1.0
+NOTE_SECONDS = 3600.0
+"""Until Kafka is told again where a comparison was moved: after days it forgets what a group committed."""
 
 STANDBY = "another process owns this comparison; this one stands by"
 TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
@@ -128,7 +130,7 @@ class Worker:
         self._run = self._new_run()
         self._freed = FreedMemory()
         self._owns = self._came_after = False
-        self._next_beat = 0.0
+        self._next_beat = self._next_note = 0.0
 
     def _new_run(self) -> ComparisonRun:
         run = ComparisonRun(
@@ -329,10 +331,19 @@ class Worker:
     def _turn_away(self, state: MovedAway) -> bool:
         """Leave the comparison to the Spark job that has it; returns False."""
         self._reset_commit.turn_down(str(state))  # While the lease runs: nobody else may take a request.
+        self._note_move(state.place)
         self._owns = False
         with suppress(StoreError):
             self._store.release()  # For the move that brings it back.
         return self._wait_for(str(state))
+
+    def _note_move(self, place: str) -> None:
+        """Have Kafka know of the move, too, for a store that comes back empty; best effort, now and then."""
+        if self._clock.monotonic() < self._next_note:
+            return
+        with suppress(SourceError):
+            self._source.remember(moved_marks(self._source.remembered(), place))
+            self._next_note = self._clock.monotonic() + NOTE_SECONDS
 
     def _saved_heads(self) -> Sequence[bytes]:
         """The heads that other workers have saved: those of other shards, or of another number of them."""
@@ -464,10 +475,12 @@ class Worker:
     def _resume(self, stored: Stored) -> None:
         """Restore the saved state, or begin where the topics begin."""
         topics = self._source.topics()
-        head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
+        head, marks = self._usable_head(stored), self._source.remembered()
+        if stored.sequence is None and (place := moved_to(marks)):
+            raise MovedAway(place)
         self._came_after = self._came_after or (head is None and stored.sequence is not None)
-        if self._came_after:
-            past = None  # Nothing was lost: it is from before the other file, whose state was there.
+        # Where the state of another file was there, nothing was lost: the note is from before that.
+        past = None if self._came_after else past_of(marks, self._digest)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)

@@ -3,6 +3,9 @@
 With each checkpoint, its offsets are committed to the group `twinstream.NAME`, with a note. By them a matcher
 recognizes a store that came back empty: it reads the comparison again from its old start, and says so until
 it has come as far as before. Only the checkpoint decides; a matcher continues without the group.
+
+A comparison that was moved to a Spark job has a note of that, too: there would be two owners if a store that
+came back empty made a service begin it again. The first checkpoint after the way back replaces it.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ class Backup(Frozen):
     """The note about a comparison: its beginning, latest checkpoint, verdict and number of holes.
 
     Also the number of resets, and the start of the last one without its offsets, which are kept beside it.
-    The note of each partition has the offset at which reading it began, and the id of its topic.
+    The note of each partition has the offset at which reading it began, and the id of its topic. `moved` is
+    where the comparison was moved, if it was.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -48,6 +52,12 @@ class Backup(Frozen):
     begins: dict[str, Any] | None
     start: int = 0
     topic: str = ""
+    moved: str = ""
+
+    @property
+    def age(self) -> tuple[int, float, int]:
+        """Orders the notes of a comparison by the checkpoints that they are of."""
+        return *self.beginning, self.sequence
 
     @property
     def beginning(self) -> tuple[int, float]:
@@ -105,7 +115,7 @@ def past_of(marks: Marks, digest: str) -> Past | None:
     if any(every_note[side] and not notes[side] for side in Side):
         return None
     every = (note for side in Side for note in notes[side].values())
-    newest = max(every, key=lambda note: (*note.beginning, note.sequence), default=None)
+    newest = max(every, key=lambda note: note.age, default=None)
     if newest is None:
         return None
     ours = {
@@ -118,6 +128,22 @@ def past_of(marks: Marks, digest: str) -> Past | None:
         {side: next((note.topic for note in ours[side].values()), "") for side in Side},
         newest,
     )
+
+
+def moved_marks(marks: Marks, place: str) -> Marks:
+    """The same marks, with notes that the comparison was moved to a place."""
+
+    def moved(mark: Mark, note: Backup) -> Mark:
+        return Mark(mark.offset, note.model_copy(update={"moved": place}).model_dump_json())
+
+    notes = {side: _notes(marks[side]) for side in Side}
+    return {side: {p: moved(marks[side][p], note) for p, note in notes[side].items()} for side in Side}
+
+
+def moved_to(marks: Marks) -> str:
+    """Where the comparison was moved, as its newest note says, whatever its file was; empty if it was not."""
+    every = (note for side in Side for note in _notes(marks[side]).values())
+    return max(((note.age, note.moved) for note in every), default=((), ""))[1]
 
 
 def _notes(marks: Mapping[int, Mark]) -> dict[int, Backup]:

@@ -13,11 +13,13 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Divided, Fenced, SettingsError, StoreError
 from twinstream.matcher.reset_commit import TAKE_SECONDS
-from twinstream.ports import Checkpoint, Stored
+from twinstream.matcher.worker import NOTE_SECONDS, Worker
+from twinstream.ports import Checkpoint, Marks, Stored
 from twinstream.processes import moving as move
 from twinstream.processes.moving import Mark
 from twinstream.spark.matcher.location import Beginning, begun_at, owned
 from twinstream.spec.load import digest, loads
+from twinstream.starting.offset_backup import moved_to
 from twinstream.status.comparison import ResetRefused, ResetRequest
 
 OTHER = SPEC.replace("show: [k, n]", "show: [k]")
@@ -345,6 +347,42 @@ def test_a_service_says_where_its_comparison_is_and_goes_on_when_it_is_back() ->
     world.to_service()
     assert worker.start()
     assert world.bench.run(worker).divergences.total == 1
+
+
+def emptied(world: World) -> Worker:
+    """A service that starts on a store that came back empty."""
+    world.storage.stored = Bench().storage.stored
+    world.crash()
+    return world.bench.worker()
+
+
+def test_a_move_is_known_to_a_service_whose_store_comes_back_empty() -> None:
+    world = World()
+    world.to_spark()
+    worker = world.bench.worker()
+    assert not worker.start(), "from now on Kafka knows of it, too"
+    for service in (worker, world.bench.worker()):
+        emptied(world)
+        assert not service.start()
+        assert "it was moved to memory:/here" in (world.bench.status().waiting_for or "")
+    assert (world.storage.stored.sequence, world.job_starts()) == (None, True)
+    world.to_service()
+    assert worker.start()
+    assert world.bench.run(worker).divergences.total == 1
+    worker.stop()
+    assert emptied(world).start(), "the checkpoint of the service has removed the note"
+
+
+def test_a_service_that_waits_has_kafka_keep_the_note_of_the_move() -> None:
+    world, asked = World(), list[Marks]()
+    world.to_spark()
+    world.bench.source.remember = asked.append  # type: ignore[method-assign]
+    worker = world.bench.worker()
+    for passed, notes in ((0.0, 1), (NOTE_SECONDS - 1, 1), (2.0, 2)):
+        world.bench.clock.advance(passed)
+        assert not worker.start()
+        assert len(asked) == notes
+    assert moved_to(asked[-1]) == "memory:/here"
 
 
 def test_a_reset_of_a_comparison_that_was_moved_is_refused_at_once_with_where_it_is() -> None:

@@ -10,11 +10,13 @@ import click
 
 from twinstream.cli.shared.output import Unreachable
 from twinstream.core.arrivals.sharding import WHOLE
+from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, SettingsError, SourceError, StoreError
 from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load
+from twinstream.starting.offset_backup import moved_marks
 
 NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
 
@@ -31,7 +33,7 @@ NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
     help="How many shards the job has; only for --to spark.",
 )
 @click.option("--results", help="The results topic of the job; needed for --to service.")
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]; only for --to service.")
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]; with --to spark it is told of the move.")
 @click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
 @click.option("--config", type=click.Path(), help="Settings file (YAML) of the service.")
 def move(
@@ -85,10 +87,25 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
     with closing(ShardStore(RedisShelf(settings.redis, spec.name, uuid4().hex), WHOLE)) as store:
         if results is None or to == "spark":
             secret = b"" if settings.mask_key_file is not None else store.mask_secret()
-            return to_spark(spec, store, reached(spec.name, checkpoint), shards, secret)
+            place = reached(spec.name, checkpoint)
+            said = to_spark(spec, store, place, shards, secret)
+            note(spec, place.place, settings)
+            return said
         make_topics(settings.brokers, results, settings.kafka)
         with closing(Claim(settings.brokers, results, settings.kafka, spec.name, uuid4().hex)) as claim:
             return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
+
+
+def note(spec: Spec, place: str, settings: Settings) -> None:
+    """Have Kafka know of the move to a place, too, if it can be reached: Redis may come back empty."""
+    from twinstream.adapters.kafka.source import KafkaSource
+
+    topics = {side: spec.version_of(side).topic for side in Side}
+    with closing(KafkaSource(settings.brokers, spec.name, topics, settings.kafka)) as source:
+        try:
+            source.remember(moved_marks(source.remembered(), place))
+        except SourceError as error:
+            _tell(f"{error}; so only Redis knows of the move until a service finds it there")
 
 
 def _tell(text: str) -> None:
