@@ -304,8 +304,9 @@ def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
     saved.save(BASE)
     assert not standby.acquire()
     client.flushall()
-    monkeypatch.setattr(standby, "_owned_until", 0.0)
-    assert standby.acquire()
+    for now, taken in ((1000.0, False), (1009.0, False), (1011.0, True)):
+        monkeypatch.setattr(standby, "_monotonic", lambda now=now: now)
+        assert standby.acquire() == taken
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ and the outcome goes back through the relay: the record, a refusal, or that nobo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
@@ -40,7 +41,7 @@ log = structlog.get_logger()
 class ResetCommit:
     """Resets of a comparison, one at a time: while one is wished for, other requests wait in the relay.
 
-    `heads` are those that other workers have saved of the comparison.
+    `heads` are those that other workers have saved of the comparison, empty where there is none.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class ResetCommit:
         relay: OwnersRelay,
         clock: Clock,
         shard: Shard,
-        heads: Callable[[], Sequence[bytes]],
+        heads: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
         self._heads = heads
@@ -133,7 +134,7 @@ class ResetCommit:
     ) -> Resets:
         # One shard does not know how the comparison stood: who asked has seen all of them.
         shown = None if self._shard.whole else request.before
-        before = told_of(shown or run.ended(), stood(map(checkpoint.decode, filter(None, self._heads()))))
+        before = told_of(shown, stood(self._heads()), run.ended())
         reset = reset_of(request, self._spec.name, begun.start, before, self._clock.now())
         start = None if begun is self._spec else begun.start
         return resets.plus(reset, start, rested=request.start == "now")

@@ -198,7 +198,7 @@ class Worker:
         Raises CheckpointError if the stored state cannot be read.
         """
         try:
-            self._owns = self._store.acquire()
+            self._owns, self._divided = self._store.acquire(), None
             if not self._owns:
                 return self._stand_by()
             self._secrecy.take()
@@ -320,12 +320,14 @@ class Worker:
             return False
         return self._wait_for(FOREIGN if self._owners_word.foreign else STANDBY, standby=True)
 
-    def _topic_ids(self) -> tuple[str, ...]:
-        """The ids of both topics as Kafka says now; none if it does not."""
+    def _topic_ids(self) -> tuple[str, ...] | None:
+        """The ids of both topics as Kafka says now: none where one is not there, None if it says nothing."""
         try:
             topics = self._source.topics()
-        except SourceError:
+        except NoTopic:
             return ()
+        except SourceError:
+            return None
         return tuple(topics[side].id for side in Side)
 
     def _turn_away(self, state: MovedAway) -> bool:
@@ -345,16 +347,21 @@ class Worker:
             self._source.remember(moved_marks(self._source.remembered(), place))
             self._next_note = self._clock.monotonic() + NOTE_SECONDS
 
-    def _saved_heads(self) -> Sequence[bytes]:
+    def _saved_heads(self) -> Sequence[Mapping[str, Any]]:
         """The heads that other workers have saved: those of other shards, or of another number of them."""
-        if self._divided is not None:
-            return self._divided.heads
-        if self._shards is None or self._shard.whole:
-            return ()
         try:
-            return self._shards.heads()
-        except StoreError:
-            return ()  # Then the record says what was shown.
+            if self._divided is not None:
+                return self._ours(self._divided.heads)
+            if self._shards is not None and not self._shard.whole:
+                return self._ours(self._shards.heads())
+        except StoreError as error:
+            log.warning("saved heads cannot be read", comparison=self._spec.name, reason=str(error))
+        return ()
+
+    def _ours(self, saved: Sequence[bytes]) -> list[Mapping[str, Any]]:
+        """The heads of this comparison file, with an empty one for any other. Raises CheckpointError."""
+        heads = [checkpoint.decode(head) if head else {} for head in saved]
+        return [head if head.get("spec_digest") == self._digest else {} for head in heads]
 
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""
@@ -362,15 +369,16 @@ class Worker:
         heads = [checkpoint.decode(head) for head in state.heads if head]
         if moved := next((head["moved"] for head in heads if "moved" in head), None):
             return self._turn_away(MovedAway(moved["place"]))
-        ours = [head for head in heads if head["spec_digest"] == self._digest]
-        if self._shards is not None and not ours:
+        ours = self._ours(state.heads)
+        if self._shards is not None and not any(ours):
             try:
                 self._shards.forget(state.found)
             except StoreError as error:
                 return self._wait_for(str(error), standby=isinstance(error, Unready))
             self._note_other_file(heads)
+            self._divided, self._came_after = None, True
             return self._wait_for("it begins anew")
-        self._resets = max(map(Resets.of, ours or [{}]), key=lambda resets: resets.made)
+        self._resets = max(map(Resets.of, ours), key=lambda resets: resets.made, default=Resets())
         self._run = self._new_run()
         self._run.refusal = reason = f"{state}{_stored_difference(ours)}"
         return self._wait_for(reason)
@@ -380,6 +388,7 @@ class Worker:
         situation = self._run.situation
         situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
         situation.unreachable = [unreachable] if unreachable else []
+        self._came_after = self._came_after and not (standby or unreachable == "redis")
         self._tell()
         return False
 
@@ -537,7 +546,7 @@ class Worker:
         self._store.clear()
         return None
 
-    def _note_other_file(self, heads: Iterable[Mapping[str, Any]]) -> None:
+    def _note_other_file(self, heads: Sequence[Mapping[str, Any]]) -> None:
         before = stood(heads)
         log.warning(
             "the comparison file has changed, so the comparison begins anew",
@@ -552,7 +561,7 @@ def _found_of(head: Mapping[str, Any]) -> TimesFound:
     return TimesFound([FoundOverTime(**head["found"])] if "found" in head else ())
 
 
-def _stored_difference(heads: Iterable[Mapping[str, Any]]) -> str:
+def _stored_difference(heads: Sequence[Mapping[str, Any]]) -> str:
     """The end of a sentence about a saved state that is not shown: whether it has a difference."""
     state = stood(heads)
     return "; that state is DIVERGED" if state is not None and state.verdict == "DIVERGED" else ""

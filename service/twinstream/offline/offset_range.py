@@ -157,6 +157,10 @@ def stretch_of(
     }
     _check_order(parts)
     left = archive.topics()
+    for side, topic in topics.items():
+        if topic.id != left[side].id:
+            name = spec.version_of(side).topic
+            raise SourceError(f"topic {name} was created anew while its range was looked for: run it again")
     return OffsetRange(
         begin,
         end,

@@ -100,7 +100,7 @@ class OwnersWord:
     """The owner's word in another process: its last bulletin, and the divergences that it has saved.
 
     `as_shown` changes the status for this process, and `own_topics` are the ids of the topics that it would
-    read itself, none where it does not know. `foreign` tells whether the owner read last has another file,
+    read itself, None where it does not know. `foreign` tells whether the owner read last has another file,
     version or Kafka.
     """
 
@@ -112,12 +112,12 @@ class OwnersWord:
         publisher: Publisher,
         clock: Clock,
         as_shown: Callable[[ComparisonStatus], ComparisonStatus] = lambda status: status,
-        own_topics: Callable[[], tuple[str, ...]] = tuple,
+        own_topics: Callable[[], tuple[str, ...] | None] = lambda: None,
     ) -> None:
         self._digest, self._relay, self._publisher, self._clock = digest, relay, publisher, clock
         self._as_shown = as_shown
         self._ask_topics, self._next_ask = own_topics, 0.0
-        self._topics: tuple[str, ...] = ()
+        self._topics: tuple[str, ...] | None = None
         self._read: _Read | None = None
         self._reports = OwnersReports(digest, store, publisher)
         self._waiting: UnmatchedSample | None = None
@@ -161,9 +161,10 @@ class OwnersWord:
         Asking Kafka takes time, so what it said last counts for a while; a topic may be created anew.
         """
         if told and told != self._topics and self._clock.monotonic() >= self._next_ask:
-            self._topics = self._ask_topics()
+            if (found := self._ask_topics()) is not None:
+                self._topics = found
             self._next_ask = self._clock.monotonic() + ASK_SECONDS
-        return bool(told and self._topics) and told != self._topics
+        return bool(told) and self._topics is not None and told != self._topics
 
     def _show(self, bulletin: Bulletin, made_at: float) -> None:
         said = bulletin.said

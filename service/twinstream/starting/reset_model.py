@@ -13,7 +13,7 @@ proves nothing if the matcher does not follow all that is written (`unfit_for_no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ KEPT = 10
 PATIENCE_SECONDS = 10.0
 """The longest wait for a moment for `now`; whoever asked waits as long."""
 
+BY_PRECEDENCE = ("DIVERGED", "INCONCLUSIVE", "PENDING", "EQUIVALENT")
 TO_TELL = ("DIVERGED", "INCONCLUSIVE", "EQUIVALENT", "PENDING")
 """The verdicts that a reset ends, by how much is lost with them."""
 
@@ -125,14 +126,15 @@ def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now:
     return Reset(comparison=name, at=now, start=start.as_written(), before=before, **told)
 
 
-def stood(heads: Iterable[Mapping[str, Any]]) -> Ended | None:
-    """How a comparison stood, by the saved heads of all its shards; None where nothing is saved."""
+def stood(heads: Sequence[Mapping[str, Any]]) -> Ended | None:
+    """How a comparison stood, by the heads of all its shards, empty where none is saved; None if none is."""
     known = [head for head in heads if "positions" in head]
     if not known:
         return None
-    worst = min(known, key=lambda head: TO_TELL.index(head["verdict"]))
+    worst = min(known, key=lambda head: BY_PRECEDENCE.index(head["verdict"]))
+    passes = worst["verdict"] == "EQUIVALENT" and len(known) == len(heads)
     return Ended(
-        verdict=worst["verdict"],
+        verdict=worst["verdict"] if passes or worst["verdict"] != "EQUIVALENT" else "PENDING",
         since=worst["verdict_since"],
         started_at=worst["started_at"],
         matched=sum(head.get("matched", 0) for head in known),

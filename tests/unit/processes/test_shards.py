@@ -295,6 +295,35 @@ def test_the_record_of_a_reset_tells_the_difference_that_another_shard_has_saved
     assert (ended.verdict, ended.divergences, ended.matched) == ("DIVERGED", 1, 59)
 
 
+def test_the_record_of_a_reset_tells_nothing_of_another_file() -> None:
+    team, workers = running(2)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).status.verdict == "DIVERGED"
+    for worker in workers:
+        worker.stop()
+    start = "{at: offsets, reference: {0: 0, 1: 7, 2: 0, 3: 0}, candidate: {0: 0, 1: 6, 2: 0, 3: 0}}"
+    team.shards, team.spec = 1, f"{DIVIDED}start: {start}\n"
+    worker = team.worker(0)
+    assert not worker.start()
+    assert worker.start()
+    assert team.view([worker]).status.verdict == "EQUIVALENT"
+    assert reset(team, worker)
+    ended = next(one for one in team.publishers[0].published if isinstance(one, Reset)).before
+    assert (ended.verdict, ended.divergences) == ("EQUIVALENT", 0)
+
+
+def test_a_comparison_of_which_a_shard_has_saved_nothing_had_not_passed() -> None:
+    team = stopped(2)
+    team.shelf.storage(Shard(1, 2)).stored = EMPTY
+    team.shards = 1
+    worker = team.worker(0)
+    assert not worker.start()
+    assert reset(team, worker)
+    ended = next(one for one in team.publishers[0].published if isinstance(one, Reset)).before
+    assert (ended.verdict, ended.matched > 0) == ("PENDING", True)
+
+
 def test_a_comparison_that_was_moved_away_is_left_alone_by_another_number_and_file() -> None:
     team = stopped(1)
     storage = team.shelf.storage(Shard())

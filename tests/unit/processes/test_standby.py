@@ -173,6 +173,24 @@ def test_the_answer_about_topics_of_another_kafka_is_not_shown(hosts: Hosts) -> 
     assert other.view().status.waiting_for == FOREIGN
 
 
+def test_nothing_is_shown_where_kafka_lacks_the_topics_or_falls_silent_later(hosts: Hosts) -> None:
+    owner, standby = pair(hosts)
+    elsewhere = MemorySource()
+    elsewhere.create_anew(Side.LEFT)
+    nowhere = MemorySource()
+    nowhere.delete(Side.LEFT)
+    others = []
+    for hosts.source in (elsewhere, nowhere):
+        others.append(hosts.add())
+    hosts.turns(owner, standby, *others, seconds=6)
+    elsewhere.down = "Kafka is away"
+    for other in others:
+        other.worker._source.down = elsewhere.down
+    for _ in range(25):
+        hosts.turns(owner, standby, *others, seconds=1)
+        assert [other.gate for other in others] == ["undecided"] * 2
+
+
 def test_topics_that_were_created_anew_are_those_of_the_owner_again_soon(hosts: Hosts) -> None:
     owner, standby = pair(hosts)
     hosts.source.create_anew(Side.LEFT)

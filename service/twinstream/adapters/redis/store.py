@@ -25,6 +25,7 @@ Each step may be repeated, so the client may do so after a timeout.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
@@ -47,8 +48,8 @@ SWEPT = 100
 SEIZINGS = 5
 """How often ownership is tried for, as it may change hands between two attempts."""
 MEASURE_SECONDS = 60.0
-HELD = 0
-"""No epoch: another process holds the lease."""
+HELD, EMPTIED = 0, -1
+"""No epochs: another process holds the lease; or all is gone, and is left to the one that held it."""
 
 
 class RedisStore:
@@ -72,7 +73,7 @@ class RedisStore:
         self._glanced: Sequence[str] = ()
         self._checked = False
         self._epoch = 0
-        self._owned_until = 0.0
+        self._owned, self._empty_until = False, math.inf
         self._monotonic = time.monotonic
         self._live: Sequence[str] = ()
         self._swept = False
@@ -82,13 +83,15 @@ class RedisStore:
         """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
-        leave_empty = self._monotonic() < self._owned_until
-        epoch = self._take("", leave_empty=leave_empty)
-        if epoch == HELD:
-            self._owned_until = self._monotonic() + LEASE_MS / 1000
-            if gone := self._gone():
-                epoch = self._take(gone)
-        if epoch <= HELD:
+        epoch = self._take("", leave_empty=self._owned and self._monotonic() < self._empty_until)
+        if epoch == HELD and (gone := self._gone()):
+            epoch = self._take(gone)
+        self._owned = epoch in (HELD, EMPTIED)
+        if epoch != EMPTIED:
+            self._empty_until = math.inf
+        elif self._empty_until == math.inf:
+            self._empty_until = self._monotonic() + LEASE_MS / 1000
+        if self._owned:
             return False
         self._epoch = epoch
         self._presence.keep()
@@ -106,7 +109,7 @@ class RedisStore:
     def _take(self, gone: str, *, leave_empty: bool = False) -> int:
         """The epoch of this owner; `HELD` while the lease of an owner that is not gone is running.
 
-        `leave_empty`: an empty store is not taken; the answer is below `HELD` then.
+        With `leave_empty` an empty store is not taken, which is `EMPTIED`.
         """
         arguments = [self._token, LEASE_MS, gone, "1" if leave_empty else ""]
         return int(self._script(redis_scripts.ACQUIRE, self._keys, arguments))
