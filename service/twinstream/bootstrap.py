@@ -44,6 +44,7 @@ from twinstream.observing import Observers, Resets
 from twinstream.processes.pipe import Failure, PipePublisher
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent
+from twinstream.reporting.checks import unread
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
@@ -296,6 +297,7 @@ def expectation(file: ComparisonFile, shards: int = 1, specs: Sequence[Spec] = (
         undecodable_budget=spec.undecodable.budget,
         ceilings={rule.id: rule.ceiling.count or 0 for rule in spec.known_differences},
         exclusions=exclusions(spec),
+        checks=unread(spec),
         shards=shards,
         trial_of=beside,
         changes=changes(live, spec),

@@ -447,9 +447,14 @@ class Comparison:
         """
         self.feeding.enter_at_look()
         survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
-        if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
-            self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
+        self._bound_bytes()
         return survey
+
+    def _bound_bytes(self) -> None:
+        """Stop comparing where the records of unmatched events take more than their limit."""
+        held = sum(unmatched.size_bytes for unmatched in self.ledger.held)
+        if held > self.rules.unmatched_bytes and not self.overflowing:
+            self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
 
     def oldest(self, side: Side, at_end: tuple[bool, bool], limit: int) -> Iterator[tuple[Event, bool]]:
         """The oldest unmatched events in order, as of the last survey, each with whether it is overdue.
@@ -459,9 +464,13 @@ class Comparison:
         return self._surveyor.oldest(side, Reading(at_end, gapless=not self.overflowing), limit)
 
     def settle(self) -> None:
-        """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
+        """Apply the arrivals and departures of unmatched events that were only listed since the last call.
+
+        What they take of memory is known then, and bounded.
+        """
         self.feeding.enter_at_look()
         self._surveyor.settle()
+        self._bound_bytes()
 
     def catch_up(self) -> None:
         """Compare all that was fed: events of both sides that wait for each other enter the index."""

@@ -94,6 +94,7 @@ class Check:
             self._feed_event(line)
         if self._lines % REVIEW_EVERY == 0:
             self.comparison.review()
+            self.comparison.settle()
         self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
 
     def _feed_event(self, line: Line) -> None:

@@ -45,6 +45,21 @@ def results(
     ]
 
 
+def unread(spec: Spec) -> tuple[CheckStatus, ...]:
+    """The checks of a file of which nothing was read yet."""
+    nothing = CheckedSide(state="undecided", reason="nothing was read yet")
+    return tuple(
+        CheckStatus(
+            id=check.id,
+            property=check.what,
+            text=check.text,
+            gate=check.gate,
+            **dict.fromkeys(check.sides, nothing),
+        )
+        for check in spec.all_checks
+    )
+
+
 def _result(
     comparison: Comparison,
     spec: Spec,

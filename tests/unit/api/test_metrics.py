@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from loadtest.memory import ManualClock
 from tests.support.statuses import (
     NAME,
     START,
@@ -19,7 +20,9 @@ from tests.support.statuses import (
     partition,
     status,
 )
+from tests.support.workers import SPEC, board_of
 from twinstream.api.metrics import MatcherCollector, StatusCollector, exposition
+from twinstream.spec.load import loads
 from twinstream.status.common import Sides
 from twinstream.status.comparison import CheckedSide, CheckpointInfo, CheckStatus, Health
 from twinstream.status.groups import Group
@@ -64,6 +67,16 @@ def test_every_series_but_those_of_partitions_is_there_before_the_first_status(s
     new = after.keys() - before.keys()
     assert all("partition" in dict(labels) for _, labels in new)
     assert before.keys() <= after.keys()
+
+
+def test_checks_and_known_differences_are_there_before_the_first_status() -> None:
+    rule = "{id: r, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, ceiling: {count: 1}}"
+    file = f"{SPEC}checks: [{{id: c, not_null: [k], side: candidate}}]\nknown_differences: [{rule}]\n"
+    clock, registry = ManualClock(), CollectorRegistry()
+    registry.register(StatusCollector(board_of(loads(file), clock).views, clock.now))
+    told = exposition(registry)()[0].decode()
+    assert 'twinstream_check_violations_total{check="c",comparison="test",side="candidate"} 0.0' in told
+    assert 'twinstream_explained_differences{comparison="test",rule="r"} 0.0' in told
 
 
 FOUND = diverged(

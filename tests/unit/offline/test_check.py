@@ -185,6 +185,13 @@ def test_dependent_events_in_two_partitions_prove_nothing_whichever_come_first(
             assert "are in two partitions (0 and 1)" in found["reason"]
 
 
+def test_unmatched_records_take_no_more_bytes_than_their_limit() -> None:
+    told = " ".join(f"L:a{number}" for number in range(1000))
+    found = answer("unordered", f"{told} {told.replace('L:', 'R:')}", "limits: {unmatched_bytes: 1000}")
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert "limits.unmatched_bytes (1000) was reached" in found["reason"]
+
+
 def test_halt_counts_what_came_before_it() -> None:
     found = answer("{per_key: [k]}", "L:a1 R:a1 L:b1 R:b2 L:c1 R:c1", "on_divergence: halt")
     assert (found["verdict"], found["decided_at"], found["matched"]) == ("DIVERGED", 4, 1)

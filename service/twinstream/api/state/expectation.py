@@ -12,6 +12,7 @@ from twinstream.spec.load import ComparisonFile
 from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides
 from twinstream.status.comparison import (
     CheckpointInfo,
+    CheckStatus,
     ComparisonStatus,
     Coverage,
     Health,
@@ -41,6 +42,7 @@ class Expectation(Frozen):
     undecodable_budget: int = 0
     ceilings: dict[str, int] = {}
     exclusions: tuple[Exclusion, ...] = ()
+    checks: tuple[CheckStatus, ...] = ()
     shards: int = 1
     trial_of: str | None = None
     changes: tuple[str, ...] = ()
@@ -65,6 +67,8 @@ def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
         max_unmatched=0,
         accounts=Sides[Accounts](reference=Accounts(), candidate=Accounts()),
         divergences=DivergenceCounts(),
+        explained_by_rule=dict.fromkeys(expected.ceilings, 0),
+        checks=list(expected.checks),
         suspicions=0,
         holes=[],
         undecodable=[],
