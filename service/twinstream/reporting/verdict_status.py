@@ -40,7 +40,7 @@ from twinstream.status.timestamps import moment_of
 HOLES_SHOWN = 20
 UNPAIRED_TOLD = 250
 """At most so many unpaired events, left over last or still unmatched: 16 bytes each."""
-_UNCHANGED = "both topics are confirmed unchanged"
+_UNCHANGED = "both topics are confirmed unchanged, and all their partitions read as far"
 T = TypeVar("T")
 
 
