@@ -28,6 +28,10 @@ OWNED = (
 )
 
 
+EMPTY_TRIES = 10
+"""An empty shelf is left to the owners of another number for so many attempts, one a second."""
+
+
 class ShardStore:
     """The store of one shard, on the shelf of its comparison: a `CheckpointStore`."""
 
@@ -39,6 +43,8 @@ class ShardStore:
         self.answers, self.memory_bytes = own.answers, own.memory_bytes
         self._in_effect: int | None = None
         self._secret = b""
+        self._divided: Divided | None = None
+        self._left = 0
         self._others: dict[Shard, ShelfStore] = {}
 
     def acquire(self) -> bool:
@@ -48,10 +54,19 @@ class ShardStore:
         """
         owned = self._own.acquire()
         if owned:
+            self._leave_empty()
             self._in_effect = self._shelf.begin(self._shard.of)
             if self._in_effect != self._shard.of:
-                raise Divided(self._in_effect, self._shard.of, self._heads(self._in_effect))
+                self._divided = Divided(self._in_effect, self._shard.of, self._heads(self._in_effect))
+                self._left = EMPTY_TRIES
+                raise self._divided
         return owned
+
+    def _leave_empty(self) -> None:
+        """Raise Divided as before where all is gone: its owners write their state again, if they live."""
+        if self._divided is not None and self._left and self._shelf.shards() is None:
+            self._left -= 1
+            raise self._divided
 
     def _heads(self, shards: int) -> list[bytes]:
         return [self._head(Shard(number, shards)) for number in range(shards)]

@@ -15,7 +15,7 @@ from twinstream.core.events import Side
 from twinstream.errors import Replaced
 from twinstream.matcher.worker import Worker
 from twinstream.ports import EMPTY, Checkpoint
-from twinstream.processes.shards import ShardStore
+from twinstream.processes.shards import EMPTY_TRIES, ShardStore
 from twinstream.spec.lint.sharding import division, refusal
 from twinstream.spec.load import loads
 from twinstream.status.comparison import Reset, ResetRequest
@@ -322,6 +322,28 @@ def test_a_comparison_of_which_a_shard_has_saved_nothing_had_not_passed() -> Non
     assert reset(team, worker)
     ended = next(one for one in team.publishers[0].published if isinstance(one, Reset)).before
     assert (ended.verdict, ended.matched > 0) == ("PENDING", True)
+
+
+def test_an_empty_server_is_left_to_those_who_live_with_another_number() -> None:
+    team, workers = running(1)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).status.verdict == "DIVERGED"
+    team.shards = 2
+    other = team.worker(0)
+    assert not other.start()
+    for storage in team.shelf.storages.values():
+        storage.owner = storage.lease = None
+        storage.stored = EMPTY
+    team.shelf.in_effect = None
+    for _ in range(EMPTY_TRIES):
+        assert not other.start()
+        assert team.shelf.in_effect is None
+    team.clock.advance(2.5)
+    for _ in range(2):
+        workers[0].step()
+    assert team.shelf.in_effect == 1
+    assert not other.start()
 
 
 def test_a_comparison_that_was_moved_away_is_left_alone_by_another_number_and_file() -> None:
