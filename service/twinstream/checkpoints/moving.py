@@ -103,6 +103,8 @@ def _rest_of_other(state: Mapping[str, Any]) -> Head:
         "found": TimesFound().told().model_dump(),
         "undecodable": [],
         "max_unmatched": 0,
+        "matched": 0,
+        "divergences": 0,
     }
 
 
@@ -165,6 +167,7 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "started_at": min(head["started_at"] for head in heads),
         "verdict": verdict,
         "verdict_since": min((moment for moment in since if moment is not None), default=None),
+        **{name: sum(head.get(name, 0) for head in heads) for name in ("matched", "divergences")},
         "accounts": _accounts(whole),
         "positions": _positions(heads),
         "newest_ms": _by_partition(heads, "newest_ms", max),

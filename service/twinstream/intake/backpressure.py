@@ -92,12 +92,7 @@ class Backpressure:
 
     def _has_more(self, side: Side) -> bool:
         """Whether a side is not known to be read to its end."""
-        return self._read[side] > 0 or bool(self._unread(side, self._ends()[side]))
-
-    def _unread(self, side: Side, ends: Mapping[int, int]) -> list[int]:
-        """The partitions of a side that are not known to be read to their ends."""
-        positions = self._intake.positions[side]
-        return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
+        return self._read[side] > 0 or bool(self._intake.unread(side, self._ends()[side]))
 
     def _held_back(self) -> Side | None:
         """The side not read since too many events are unmatched; bytes are as of the last survey.
@@ -148,7 +143,9 @@ class Backpressure:
         One that is known to be read to its end holds up no other, and is still polled.
         """
         newest = self._intake.newest_ms[side]
-        reached = {partition: newest.get(partition, _NOTHING) for partition in self._unread(side, ends)}
+        reached = {
+            partition: newest.get(partition, _NOTHING) for partition in self._intake.unread(side, ends)
+        }
         low, high = min(reached.values(), default=_NOTHING), max(reached.values(), default=_NOTHING)
         if low > self._target_ms[side] or not self.left_alone[side]:
             self._target_ms[side] = low if low == _NOTHING else low + (high - low) // 2

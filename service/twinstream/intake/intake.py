@@ -244,6 +244,11 @@ class Intake:
             return run.forms
         return InSight(codec, side, run, batch)
 
+    def unread(self, side: Side, ends: Mapping[int, int]) -> list[int]:
+        """The partitions of a side that are not known to be read to these ends."""
+        positions = self.positions[side]
+        return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
+
     def _advance(self, batch: Batch) -> None:
         self._go_on(batch.side, batch.partition, batch.offsets[-1] + 1, batch.timestamps_ms[-1])
 

@@ -92,9 +92,8 @@ class TopicMonitor:
         intake, ends = self._intake, self._source.ends()
         return all(
             intake.newest_ms[side].get(partition, -1) >= asked.read_ms
-            or position >= ends[side].get(partition, position + 1)
             for side in Side
-            for partition, position in intake.positions[side].items()
+            for partition in intake.unread(side, ends[side])
         )
 
     def _note(

@@ -10,7 +10,7 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.memory import FreedMemory, watch_memory
 from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
+from twinstream.matcher.saved_heads import SavedHeads, difference_in, note_other_file
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets
@@ -63,7 +64,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
 from twinstream.starting.offset_backup import moved_marks, moved_to, past_of
-from twinstream.starting.reset_model import Resets, stood
+from twinstream.starting.reset_model import Resets
 from twinstream.status.comparison import ComparisonStatus, Dependency, FoundOverTime, ShardStatus
 
 BEAT_SECONDS = 1.0
@@ -120,8 +121,8 @@ class Worker:
             self._digest, ports.relay, ports.store, publisher, clock, standing_by, self._topic_ids
         )
         self._clock_skew = ClockSkew(clock)
-        self._divided: Divided | None = None
-        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard, self._saved_heads)
+        self._heads = SavedHeads(spec.name, self._digest, None if shard.whole else ports.shards)
+        self._reset_commit = ResetCommit(spec, ports.source, ports.relay, clock, shard, self._heads.read)
         self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
@@ -198,7 +199,7 @@ class Worker:
         Raises CheckpointError if the stored state cannot be read.
         """
         try:
-            self._owns, self._divided = self._store.acquire(), None
+            self._owns, self._heads.divided = self._store.acquire(), None
             if not self._owns:
                 return self._stand_by()
             self._secrecy.take()
@@ -347,40 +348,24 @@ class Worker:
             self._source.remember(moved_marks(self._source.remembered(), place))
             self._next_note = self._clock.monotonic() + NOTE_SECONDS
 
-    def _saved_heads(self) -> Sequence[Mapping[str, Any]]:
-        """The heads that other workers have saved: those of other shards, or of another number of them."""
-        try:
-            if self._divided is not None:
-                return self._ours(self._divided.heads)
-            if self._shards is not None and not self._shard.whole:
-                return self._ours(self._shards.heads())
-        except StoreError as error:
-            log.warning("saved heads cannot be read", comparison=self._spec.name, reason=str(error))
-        return ()
-
-    def _ours(self, saved: Sequence[bytes]) -> list[Mapping[str, Any]]:
-        """The heads of this comparison file, with an empty one for any other. Raises CheckpointError."""
-        heads = [checkpoint.decode(head) if head else {} for head in saved]
-        return [head if head.get("spec_digest") == self._digest else {} for head in heads]
-
     def _wait_for_number(self, state: Divided) -> bool:
         """Wait for a reset, since the state is that of another number of shards; returns False."""
-        self._owns, self._divided = True, state
-        heads = [checkpoint.decode(head) for head in state.heads if head]
-        if moved := next((head["moved"] for head in heads if "moved" in head), None):
-            return self._turn_away(MovedAway(moved["place"]))
-        ours = self._ours(state.heads)
+        self._owns = True
+        try:
+            ours = self._heads.of(state)
+        except MovedAway as moved:
+            return self._turn_away(moved)
         if self._shards is not None and not any(ours):
             try:
                 self._shards.forget(state.found)
             except StoreError as error:
                 return self._wait_for(str(error), standby=isinstance(error, Unready))
-            self._note_other_file(heads)
-            self._divided, self._came_after = None, True
+            note_other_file(self._spec.name, state.heads)
+            self._heads.divided, self._came_after = None, True
             return self._wait_for("it begins anew")
         self._resets = max(map(Resets.of, ours), key=lambda resets: resets.made, default=Resets())
         self._run = self._new_run()
-        self._run.refusal = reason = f"{state}{_stored_difference(ours)}"
+        self._run.refusal = reason = f"{state}{difference_in(ours)}"
         return self._wait_for(reason)
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
@@ -542,29 +527,14 @@ class Worker:
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)
             return head
-        self._note_other_file([head])
+        note_other_file(self._spec.name, [stored.head])
         self._store.clear()
         return None
-
-    def _note_other_file(self, heads: Sequence[Mapping[str, Any]]) -> None:
-        before = stood(heads)
-        log.warning(
-            "the comparison file has changed, so the comparison begins anew",
-            comparison=self._spec.name,
-            verdict=None if before is None else before.verdict,
-            divergences=0 if before is None else before.divergences,
-        )
 
 
 def _found_of(head: Mapping[str, Any]) -> TimesFound:
     """When the saved differences were found; the state of an older version does not know it."""
     return TimesFound([FoundOverTime(**head["found"])] if "found" in head else ())
-
-
-def _stored_difference(heads: Sequence[Mapping[str, Any]]) -> str:
-    """The end of a sentence about a saved state that is not shown: whether it has a difference."""
-    state = stood(heads)
-    return "; that state is DIVERGED" if state is not None and state.verdict == "DIVERGED" else ""
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:

@@ -30,12 +30,9 @@ def results(
         side: {watched.number: watched for watched in comparison.checks.of(side)} for side in Side
     }
     return [
-        CheckStatus(
-            id=check.id,
-            property=check.what,
-            text=check.text,
-            gate=check.gate,
-            **{
+        _status(
+            check,
+            {
                 NAMES[side]: _result(comparison, spec, side, sides[side][number], saved)
                 for side in Side
                 if number in sides[side]
@@ -48,16 +45,11 @@ def results(
 def unread(spec: Spec) -> tuple[CheckStatus, ...]:
     """The checks of a file of which nothing was read yet."""
     nothing = CheckedSide(state="undecided", reason="nothing was read yet")
-    return tuple(
-        CheckStatus(
-            id=check.id,
-            property=check.what,
-            text=check.text,
-            gate=check.gate,
-            **dict.fromkeys(check.sides, nothing),
-        )
-        for check in spec.all_checks
-    )
+    return tuple(_status(check, dict.fromkeys(check.sides, nothing)) for check in spec.all_checks)
+
+
+def _status(check: Check, sides: Mapping[str, CheckedSide]) -> CheckStatus:
+    return CheckStatus(id=check.id, property=check.what, text=check.text, gate=check.gate, **sides)
 
 
 def _result(

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.verdict import verdict_of
 from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import SeenAt
@@ -39,7 +40,6 @@ KEPT = 10
 PATIENCE_SECONDS = 10.0
 """The longest wait for a moment for `now`; whoever asked waits as long."""
 
-BY_PRECEDENCE = ("DIVERGED", "INCONCLUSIVE", "PENDING", "EQUIVALENT")
 TO_TELL = ("DIVERGED", "INCONCLUSIVE", "EQUIVALENT", "PENDING")
 """The verdicts that a reset ends, by how much is lost with them."""
 
@@ -131,12 +131,17 @@ def stood(heads: Sequence[Mapping[str, Any]]) -> Ended | None:
     known = [head for head in heads if "positions" in head]
     if not known:
         return None
-    worst = min(known, key=lambda head: BY_PRECEDENCE.index(head["verdict"]))
-    passes = worst["verdict"] == "EQUIVALENT" and len(known) == len(heads)
+    found = {head["verdict"] for head in known}
+    verdict = verdict_of(
+        diverged="DIVERGED" in found,
+        doubts="INCONCLUSIVE" in found,
+        lacking="PENDING" in found or len(known) < len(heads),
+    )
+    first = next((head for head in known if head["verdict"] == verdict.value), known[0])
     return Ended(
-        verdict=worst["verdict"] if passes or worst["verdict"] != "EQUIVALENT" else "PENDING",
-        since=worst["verdict_since"],
-        started_at=worst["started_at"],
+        verdict=verdict.value,
+        since=first["verdict_since"],
+        started_at=first["started_at"],
         matched=sum(head.get("matched", 0) for head in known),
         divergences=sum(head.get("divergences", 0) for head in known),
         positions=Sides(

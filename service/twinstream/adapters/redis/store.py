@@ -73,7 +73,7 @@ class RedisStore:
         self._glanced: Sequence[str] = ()
         self._checked = False
         self._epoch = 0
-        self._owned, self._empty_until = False, math.inf
+        self._left_until = 0.0
         self._monotonic = time.monotonic
         self._live: Sequence[str] = ()
         self._swept = False
@@ -83,19 +83,17 @@ class RedisStore:
         """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
-        epoch = self._take("", leave_empty=self._owned and self._monotonic() < self._empty_until)
+        epoch = self._take("", leave_empty=self._monotonic() < self._left_until)
         if epoch == HELD and (gone := self._gone()):
             epoch = self._take(gone)
-        self._owned = epoch in (HELD, EMPTIED)
-        if epoch != EMPTIED:
-            self._empty_until = math.inf
-        elif self._empty_until == math.inf:
-            self._empty_until = self._monotonic() + LEASE_MS / 1000
-        if self._owned:
-            return False
-        self._epoch = epoch
-        self._presence.keep()
-        return True
+        if epoch == HELD:
+            self._left_until = math.inf
+        elif epoch == EMPTIED:
+            self._left_until = min(self._left_until, self._monotonic() + LEASE_MS / 1000)
+        else:
+            self._left_until, self._epoch = 0.0, epoch
+            self._presence.keep()
+        return epoch > HELD
 
     def seize(self) -> None:
         """Take ownership, whoever has it."""
