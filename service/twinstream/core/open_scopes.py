@@ -143,6 +143,7 @@ class OpenScopes:
         self.scopes[scope] = None
         if self._differences.may_be_known():
             scope.disputed, scope.tainted = True, self._certainty.unchecked.all_over
+            self._opened.append(scope)
             return scope
         self._differences.halt_by_rules()
         if self._certainty.doubts_nothing():
@@ -157,6 +158,12 @@ class OpenScopes:
         """Decide for the scopes just opened whether their proofs were checked; only now do they have them."""
         opened, self._opened = self._opened, []
         for scope in opened:
+            self._judge_new(scope)
+
+    def _judge_new(self, scope: Scope) -> None:
+        if scope.disputed:
+            self._end_dispute(scope)
+        else:
             self._judge(scope)
 
     def _judge(self, scope: Scope) -> None:
@@ -205,7 +212,7 @@ class OpenScopes:
         self.scopes.pop(part, None)
         if part in self._opened:
             self._opened.remove(part)
-            self._judge(part)
+            self._judge_new(part)
         if part.lost and not whole.lost:
             self._give_up(whole, self.explain(whole, whole=False))
 
@@ -281,13 +288,28 @@ class OpenScopes:
         self._end_dispute(scope)
 
     def _end_dispute(self, scope: Scope) -> None:
-        """End the dispute of a scope to which no rule applies any more; its proofs decide if it counts."""
-        if scope.disputed and self._differences.known.expired(scope.oldest_ms()):
+        """End the dispute of a scope to which no rule applies; its proofs decide if it counts."""
+        if scope.disputed and not self._may_be_known(scope):
             scope.disputed = False
             self._differences.halt_by_rules()
             if not scope.tainted:
                 scope.tainted = True
                 self._judge(scope)
+
+    def _may_be_known(self, scope: Scope) -> bool:
+        """Whether all differences of a scope may be known ones.
+
+        Each of its proofs holds an event of one of its differences. So one is none if no rule applies to any
+        event of a proof, under whatever kind.
+        """
+        known = self._differences.known
+        if known.expired(scope.oldest_ms()):
+            return False
+        proofs = scope.proofs(self._rules)
+        proving = {place for proof in proofs for place in proof}
+        events = ((place_of(side, event), event) for side in Side for event in scope.pieces[side])
+        hidden = {at for at, event in events if at in proving and known.speak_of(at[0], event)}
+        return all(not hidden.isdisjoint(proof) for proof in proofs)
 
     # -- where the sides have met again --------------------------------------------------------------------
 

@@ -25,6 +25,11 @@ from twinstream.core.relation import IdentityOf
 
 Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
+KINDS_OF: tuple[tuple[Kind, ...], tuple[Kind, ...]] = (
+    ("missing", "changed", "reordered"),
+    ("extra", "changed", "reordered", "duplicate"),
+)
+"""The kinds of the differences in which an event of each side may be."""
 Recent = Callable[[Event, Sequence[Event]], bool]
 """Whether a surplus event is a copy; the given events are paired ones that equal it exactly."""
 AreDependent = Callable[[Event, Event], bool]

@@ -15,8 +15,8 @@ from math import floor
 from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices, IsFree
-from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import TIMESTAMP_MS
+from twinstream.core.diagnosis.findings import KINDS_OF, Finding
+from twinstream.core.events import TIMESTAMP_MS, Event, Side
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,11 @@ class KnownDifferences:
     def speaks_of(self, finding: Finding) -> bool:
         """Whether a rule may cover the event of a finding under its kind, whatever the rule's ceiling."""
         return any(rule.may_cover(finding) for rule in self._in_force(finding))
+
+    def speak_of(self, side: Side, event: Event) -> bool:
+        """Whether a rule may cover an event of a side, whatever its difference turns out to be."""
+        left, right = (event, None) if side is Side.LEFT else (None, event)
+        return any(self.speaks_of(Finding(kind, left, right, ())) for kind in KINDS_OF[side])
 
     def may_cover(self, finding: Finding, matched: int) -> bool:
         """Whether a rule may cover the event of a finding under its kind, whatever its other half is."""

@@ -154,3 +154,22 @@ def test_what_is_passed_in_an_epoch_that_is_not_over_is_named_with_what_waits_th
     assert not driver.comparison.diverged
     assert driver.comparison.differences.known.counts == {"P-1": 1}
     assert [account.explained for account in driver.comparison.accounts] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("order", "events"),
+    [
+        (KEYED, "both@0 L:7=1@0 both:7=2@0"),
+        ("total", "both@0 L:7=1@0 both:7=2@0"),
+        ("{barrier: end, inner: unordered}", "both@0 L:7=1@0 both:end=0@0"),
+        ("{dependent: [[other, other]]}", "both@0 L:7=1@0 both:7=2@0"),
+    ],
+)
+@pytest.mark.parametrize("hidden", [8, 7])
+def test_a_difference_to_which_no_rule_applies_is_not_in_dispute(
+    order: str, events: str, hidden: int
+) -> None:
+    rule = known("missing, extra, changed, reordered, duplicate", fields="[]")
+    kinds = "kinds: {end: {where: {k: end}}, other: {}}\n"
+    seen = timeline(events, kinds + rule.replace("fields: []", f"where: {{k: '{hidden}'}}"), order)
+    assert (seen.diverged, seen.driver.comparison.in_dispute) == (hidden == 8, hidden == 7)
