@@ -31,7 +31,7 @@ class MemorySource:
         self._deleted: set[Side] = set()
         self._looking = False
         self._asked = 0
-        self._seen = TopicsLook(0, {})
+        self._seen = TopicsLook(0, {}, {})
         self.looks = True
         self._control: list[bytes | None] = []
         self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
@@ -128,7 +128,8 @@ class MemorySource:
                 side: None if side in self._deleted else self._topics[side].described() for side in Side
             }
             unchanged = topics == self._seen.topics
-            self._seen = TopicsLook(self._asked, self._seen.topics if unchanged else topics)
+            ends = {side: topic.ends for side, topic in topics.items() if topic is not None}
+            self._seen = TopicsLook(self._asked, self._seen.topics if unchanged else topics, ends)
         return self._seen
 
     def look(self) -> int:

@@ -125,10 +125,12 @@ class TopicsLook(NamedTuple):
     """A look at both topics, None for a missing one; looks are numbered from 1 as they begin.
 
     A look that found the same ids and partitions as the one before has its `topics`: the very same object.
+    `ends` are those of the partitions as of this look, without marks of transactions behind the last record.
     """
 
     number: int
     topics: Mapping[Side, Topic | None]
+    ends: Positions
 
 
 class Control(NamedTuple):

@@ -147,7 +147,7 @@ class SimulatedSource:
         self._slow = scheduler.one_of(SLOW) if fickle else 0.0
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
         self._trouble = False
-        self._seen = TopicsLook(0, {})
+        self._seen = TopicsLook(0, {}, {})
         self._asked = self._next_said = 0
         self._looks_at = float("inf")
 
@@ -179,7 +179,9 @@ class SimulatedSource:
         """A look, which it takes now and then, and when it is asked to, while the broker answers."""
         if not self._broker.away and self._scheduler.now >= self._looks_at:
             self._looks_at = self._scheduler.now + LOOK_SECONDS
-            self._seen = TopicsLook(self._asked, {side: self._broker.described(side) for side in Side})
+            topics = {side: self._broker.described(side) for side in Side}
+            ends = {side: self._broker.ends(side) for side in Side}
+            self._seen = TopicsLook(self._asked, topics, ends)
         return self._seen
 
     def look(self) -> int:

@@ -178,6 +178,8 @@ class Comparison:
         for place, one in enumerate(run.singly()):
             if self.halted:
                 self.cut_short = True
+                if not self.proven.for_sure:
+                    self._watch_order(side, run.behind(place))
                 self.ignore(side, len(run.forms) - place)
                 break
             self._feed(side, one)
@@ -189,11 +191,10 @@ class Comparison:
         faced = self.ending.unanswered(side) if self.ended[side.other] else 0
         self.ledger.accounts[side].consumed += len(run.forms)
         self.ledger.read[side][run.partition] = run.offsets[-1]
+        self._watch_order(side, run)
         if self.overflowing:
             self.ledger.give_up(side, next(run.events()))
             return
-        for hole in self.watch.came(side, run):
-            self._doubt_order(hole)
         self.clocks.saw(side, run)
         if any(self.ended):
             self.feeding.enter(side, run)
@@ -362,25 +363,29 @@ class Comparison:
         if UNKNOWN_PAIRS not in self.holes:
             self.hole(UNKNOWN_PAIRS)
 
-    def _doubt_order(self, hole: Hole) -> None:
-        """Note that dependent events are in two partitions, between which there is no order.
+    def _watch_order(self, side: Side, run: Run) -> None:
+        """Note it as a hole if dependent events are in two partitions, between which there is no order.
 
         So the proofs that are not vouched for yet may only show the order in which partitions were read.
         """
+        holes = list(self.watch.came(side, run))
+        if holes:
+            self._withdraw()
+            self.hole(holes[0])
+
+    def _withdraw(self) -> None:
+        """Withdraw the proofs that are not vouched for."""
         self.feeding.enter_partners()
         self.differences.disown()
         self.open_scopes.disown(self.proven.vouched_at)
-        self.hole(hole)
 
     def disown(self) -> None:
         """Note that some input fed behind the vouched moment is not the input to be compared.
 
         So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
-        self.feeding.enter_partners()
+        self._withdraw()
         self.checks.disown(self.proven.vouched_at)
-        self.differences.disown()
-        self.open_scopes.disown(self.proven.vouched_at)
 
     def review(self) -> bool:
         """Explain open scopes that have grown, and close those whose sides have met again.
@@ -436,17 +441,19 @@ class Comparison:
 
     # -- when no partner comes ----------------------------------------------------------------------------
 
-    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Survey:
+    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf, lag_s: float = 0.0) -> Survey:
         """Find the overdue events among the unmatched ones, and how far each partition is settled.
 
         `at_end` says by side whether it is read to its end; if not, no event is overdue, except on the clock
         of the input. Where the clock proves, overdue events are settled as differences; the arrival clock
         proves nothing of events read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
+        What was written in the last `lag_s` seconds may not be read yet; if that is infinite, no clock that
+        needs the ends proves anything.
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
         self.feeding.enter_at_look()
-        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
+        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, not self.overflowing, lag_s))
         self._bound_bytes()
         return survey
 

@@ -151,14 +151,14 @@ class Intake:
             raise SourceError(lacking)
         return marks
 
-    def survey(self, at_end: tuple[bool, bool]) -> None:
+    def survey(self, at_end: tuple[bool, bool], lag_s: float = 0.0) -> None:
         """Survey the unmatched events, and remember the positions that the survey covers."""
         self._comparison.arrivals.note_ends(at_end)
         certainty = self._comparison.certainty
         sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):
             certainty.beginning = sure_but_for or self.cut.unread
-        self._comparison.survey(at_end, self._clock.monotonic())
+        self._comparison.survey(at_end, self._clock.monotonic(), lag_s)
         certainty.beginning = sure_but_for
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}

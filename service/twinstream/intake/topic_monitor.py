@@ -11,12 +11,14 @@ were read, and at once if a difference waits for it.
 
 Kafka keeps no order between partitions, and they are read one after the other. So what looks like another
 order may be dependent events of one version in two partitions, of which the earlier one was not read yet. So
-a difference waits, for `PATIENCE_SECONDS` at most, until all partitions were read as far as the side behind
-was then, or to their ends. Such events are a hole, which withdraws what waits.
+a difference waits until each partition is read to its end as of that look, or beyond the time up to which its
+side was read before it. Such events are a hole, which withdraws what waits. A partition that is not read any
+further, while Kafka can be read, holds a difference up for `PATIENCE_SECONDS` at most.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -27,20 +29,20 @@ from twinstream.intake.intake import Intake
 from twinstream.intake.topics import TopicBook
 from twinstream.ports import Clock, Positions, Source, Topic
 
-PATIENCE_SECONDS = 10.0
-"""A partition may not come up at all, as where a transaction stays open."""
+PATIENCE_SECONDS = 60.0
+"""A partition may not come up at all, as where its side is ahead, and full."""
 
 
 class _Asked(NamedTuple):
     """The number of the look that was requested, and the moment up to which it vouches.
 
-    `read_ms` is how far the side behind had been read, in Kafka's time; `at` is on the monotonic clock.
+    `read_ms` is by side how far it had been read, in Kafka's time; `ends` are as of the look, once made.
     """
 
     number: int
     moment: int
-    read_ms: int
-    at: float
+    read_ms: Mapping[Side, float]
+    ends: Positions | None = None
 
 
 class TopicMonitor:
@@ -52,6 +54,7 @@ class TopicMonitor:
         self._source, self._book, self._comparison = source, book, comparison
         self._intake, self._clock = intake, clock
         self._asked: _Asked | None = None
+        self._patient_until = -math.inf
         self._topics: Mapping[Side, Topic | None] = {}
 
     def begin(
@@ -59,16 +62,23 @@ class TopicMonitor:
     ) -> list[Hole]:
         """Look at the topics before any new record of them is read; returns their changes. See `take`."""
         changes = self._note(topics, positions, said)
-        self._comparison.proven.vouch(self._comparison.certainty.moment)
+        if not self._waits:
+            self._comparison.proven.vouch(self._comparison.certainty.moment)
         return changes
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a difference waits to be vouched for."""
+        return self._comparison.diverged and not self._comparison.proven.for_sure
 
     def ask(self) -> None:
         """Request a look that covers all input so far, if one is needed and none is under way."""
         moment = self._comparison.certainty.moment
         if self._asked is None and moment > self._comparison.proven.vouched_at:
             newest = self._intake.newest_ms
-            read_ms = min(max(newest[side].values(), default=0) for side in Side)
-            self._asked = _Asked(self._source.look(), moment, read_ms, self._clock.monotonic())
+            read_ms = {side: max(newest[side].values(), default=math.inf) for side in Side}
+            self._asked = _Asked(self._source.look(), moment, read_ms)
+            self._patient_until = self._clock.monotonic() + PATIENCE_SECONDS
 
     def take(self, said: int | None) -> list[Hole]:
         """Apply the last look; returns the changes. `said` is the next offset of the control topic."""
@@ -77,23 +87,27 @@ class TopicMonitor:
             self._topics = seen.topics
             changes = self._note(seen.topics, self._intake.positions, said)
         asked = self._asked
-        if asked is not None and seen.number >= asked.number and self._is_ripe(asked):
+        if asked is None or seen.number < asked.number:
+            return changes
+        if asked.ends is None:
+            asked = self._asked = asked._replace(ends=seen.ends)
+        if self._is_ripe(asked, asked.ends or seen.ends):
             if not self._book.missing:
                 self._comparison.proven.vouch(asked.moment)
             self._asked = None
         return changes
 
-    def _is_ripe(self, asked: _Asked) -> bool:
+    def _is_ripe(self, asked: _Asked, ends: Positions) -> bool:
         """Whether no difference waits for partitions that are behind."""
-        if not self._comparison.diverged or self._comparison.proven.for_sure:
+        if not self._waits:
             return True
-        if self._clock.monotonic() >= asked.at + PATIENCE_SECONDS:
-            return True
-        intake, ends = self._intake, self._source.ends()
-        return all(
-            intake.newest_ms[side].get(partition, -1) >= asked.read_ms
+        if self._source.trouble() is not None:
+            self._patient_until = self._clock.monotonic() + PATIENCE_SECONDS
+        intake = self._intake
+        return self._clock.monotonic() >= self._patient_until or all(
+            intake.newest_ms[side].get(partition, -1) > asked.read_ms[side]
             for side in Side
-            for partition in intake.unread(side, ends[side])
+            for partition in intake.unread(side, ends.get(side, {}))
         )
 
     def _note(

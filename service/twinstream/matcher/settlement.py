@@ -1,13 +1,17 @@
 """Surveys a run: its unmatched events, the progress of each side, and the time up to which all is settled.
 
 The known end of a side is always some time old. So the end at the *last* survey counts: by now the side is
-read up to it, or is behind. The result of a survey is published once the topics have been looked at since
-(see `topic_monitor`).
+read up to it, or is behind. To suspect, the ends suffice that the consumer was told with the records. To
+prove, and to say up to when all is verified, a partition that is not fetched must not count as read: the ends
+count as of a look that began after an earlier survey. The result of a survey is published once the topics
+have been looked at since (see `topic_monitor`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from twinstream.core.events import Side
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
@@ -17,6 +21,13 @@ from twinstream.reporting.verdict_status import Standing, Verified
 from twinstream.status.timestamps import moment_of
 
 
+class _Look(NamedTuple):
+    """A look that was requested: its number, and when."""
+
+    number: int
+    asked: SeenAt
+
+
 class Settlement:
     """The surveys of one run. `at_end` says by side whether it was read to its end at the last one."""
 
@@ -24,13 +35,13 @@ class Settlement:
         self._run, self._source, self._clock = run, source, clock
         self._clock_skew = clock_skew
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
-        self._asked = SeenAt.of(clock)
+        self._look: _Look | None = None
         self._standing: Standing | None = None
         self.at_end = (False, False)
 
     def take(self) -> None:
         """Survey the unmatched events, and note the standing of the run."""
-        run, asked, ends = self._run, SeenAt.of(self._clock), self._source.ends()
+        run, ends = self._run, self._source.ends()
         self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         for side in Side:
             run.comparison.look(
@@ -44,15 +55,27 @@ class Settlement:
         run.situation.firsts = {
             side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
         }
-        run.intake.survey(self.at_end)
+        read_up_to = self._read_up_to()
+        lag_s = math.inf if read_up_to is None else self._clock.monotonic() - read_up_to.at
+        run.intake.survey(self.at_end, lag_s)
         if self._standing is None:
             self._standing = Standing(
                 run.comparison.certainty.moment,
-                self._verified(),
+                self._verified(read_up_to),
                 run.reporter.evidence(),
                 run.reporter.explained_for_good(run.situation.standing),
             )
-        self._asked = asked
+
+    def _read_up_to(self) -> SeenAt | None:
+        """The time up to which all records are read, as a look requested then has found; None if unknown.
+
+        The next look is requested once that one is made.
+        """
+        look, seen = self._look, self._source.seen()
+        if look is not None and seen.number < look.number:
+            return None
+        self._look = _Look(self._source.look(), SeenAt.of(self._clock))
+        return None if look is None or any(map(self._unread, Side)) else look.asked
 
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""
@@ -66,13 +89,23 @@ class Settlement:
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
-    def _verified(self) -> Verified | None:
-        """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""
-        oldest_ms = self._run.comparison.surveyed.oldest_ms
-        if oldest_ms is not None:
-            stamps = self._run.intake.stamps.values()
-            return Verified(moment_of(oldest_ms), self._clock_skew.moment_of(oldest_ms, stamps))
-        if all(self.at_end) and self._run.begun() and self._source.trouble() is None:
-            return Verified(*self._asked)  # Records written since may not have been read.
+    def _verified(self, read_up_to: SeenAt | None) -> Verified | None:
+        """The Kafka time up to which all events are settled; the earlier one if it is unknown now.
+
+        All but the last events of a partition are read, or it is read to its end.
+        """
+        intake, oldest_ms = self._run.intake, self._run.comparison.surveyed.oldest_ms
+        reached = [intake.newest_ms[side].get(place) for side in Side for place in self._unread(side)]
+        known_ms = [moment_ms for moment_ms in (oldest_ms, *reached) if moment_ms is not None]
+        if known_ms and None not in reached:
+            until_ms = min(known_ms)
+            stamps = intake.stamps.values()
+            return Verified(moment_of(until_ms), self._clock_skew.moment_of(until_ms, stamps))
+        if read_up_to is not None and self._run.begun():
+            return Verified(*read_up_to)
         standing = self._run.situation.standing
         return None if standing is None else standing.verified
+
+    def _unread(self, side: Side) -> list[int]:
+        """The partitions of a side that are not read to their ends as of the last look."""
+        return self._run.intake.unread(side, self._source.seen().ends.get(side, {}))

@@ -300,14 +300,6 @@ def test_a_pass_says_nothing_of_what_no_look_vouches_for(bench: Bench) -> None:
     assert status.verified_through > before
 
 
-def test_no_look_is_asked_for_where_nothing_was_read(bench: Bench) -> None:
-    bench.write_both(*SAME)
-    bench.run()
-    asked = bench.source.look()
-    bench.run()
-    assert bench.source.look() == asked + 1
-
-
 def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
     order = "{barrier: day, inner: {per_key: [k]}}\nkinds: {day: {where: {k: day}}, ride: {}}"
     bench = Bench(

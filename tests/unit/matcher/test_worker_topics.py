@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import LIFE, Side
+from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Batch, Gap
 from twinstream.status.comparison import ComparisonStatus
 
@@ -133,6 +135,98 @@ def test_the_same_topics_differ_in_nothing_though_a_key_is_in_all_partitions(ord
     for _ in range(60):
         assert bench.run(worker, steps=1).verdict != "DIVERGED", seed
     assert "are in two partitions" in bench.status().reason
+
+
+class Behind(MemorySource):
+    """Topics of two partitions, some of which cannot be fetched: their ends are those known before."""
+
+    def __init__(self) -> None:
+        super().__init__(partitions=2)
+        self._shut: Mapping[Side, Mapping[int, int]] = {}
+
+    def shut(self, places: Mapping[Side, int]) -> None:
+        ends = super().ends()
+        self._shut = {side: {place: ends[side].get(place, 0)} for side, place in places.items()}
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+        self.pause(side, self._shut.get(side, ()))
+        return super().poll(side, timeout)
+
+    def ends(self) -> Mapping[Side, Mapping[int, int]]:
+        return {side: {**ends, **self._shut.get(side, {})} for side, ends in super().ends().items()}
+
+
+@pytest.mark.parametrize("more", ["", "on_divergence: halt\n", "limits: {unmatched_events: 2}\n"])
+@pytest.mark.parametrize("restart", [False, True], ids=["on", "restart"])
+@pytest.mark.parametrize("later_ms", [0, 10_000])
+@pytest.mark.parametrize("apart_ms", [0, 1])
+def test_a_key_in_two_partitions_makes_no_difference_though_one_is_read_late(
+    more: str, later_ms: int, apart_ms: int, *, restart: bool
+) -> None:
+    bench = Bench(SPEC + more, source=(source := Behind()))
+    for side in Side:
+        for number, (partition, key) in enumerate(((1, "a"), (0, "a"), (0, "b"), (1, "c"))):
+            at_ms = number * apart_ms + later_ms * side
+            source.append(side, partition, _record(number, key=key), at_ms)
+    source.shut({LEFT: 1, RIGHT: 0})
+    seen = [bench.run(bench.started()).verdict]
+    if restart:
+        seen.append(bench.run(bench.restarted()).verdict)
+    bench.clock.advance(PATIENCE_SECONDS - 5)
+    seen.append(bench.run().verdict)
+    source.shut({})
+    seen += [bench.run().verdict, bench.run().verdict]
+    assert set(seen[:-2]) == {"INCONCLUSIVE"}
+    assert seen[-1] == "INCONCLUSIVE"
+    assert "are in two partitions" in bench.status().reason
+
+
+def test_a_difference_waits_no_longer_than_a_while_for_a_partition_that_is_not_read() -> None:
+    bench = Bench(SPEC, source=(source := Behind()))
+    for number, side in enumerate((LEFT, LEFT, RIGHT)):
+        source.append(side, 0, _record(number))
+    source.append(RIGHT, 1, _record(9, key="c"))
+    source.shut({RIGHT: 1})
+    waiting = bench.run(bench.started())
+    bench.clock.advance(PATIENCE_SECONDS)
+    assert (waiting.verdict, bench.run().verdict) == ("INCONCLUSIVE", "DIVERGED")
+    assert "all their partitions read as far" in waiting.reason
+
+
+@pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
+def test_a_clock_proves_nothing_of_a_partition_that_cannot_be_fetched(clock: str) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 10s, proves: true}}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", "unordered") + overdue, source=(source := Behind()))
+    begun = int(bench.clock.now().timestamp())
+
+    def go_on(seconds: int) -> str:
+        for _ in range(seconds):
+            for side in Side:
+                second = sum(source.topics()[side].ends.values())
+                row = b'{"k": "a", "n": %d, "ts": %d}' % (second, begun + second)
+                source.append(side, second % 2, row, (begun + second) * 1000)
+            bench.run(steps=1)
+        return bench.status().verdict
+
+    assert go_on(10) == "EQUIVALENT"
+    source.shut({RIGHT: 1})
+    assert go_on(60) == "INCONCLUSIVE"
+    source.shut({})
+    assert go_on(5) == "EQUIVALENT"
+
+
+def test_a_partition_that_is_not_read_holds_back_what_is_verified() -> None:
+    bench = Bench(SPEC, source=(source := Behind()))
+    for second in range(20):
+        if second == 10:
+            bench.run(bench.started())
+            source.shut({LEFT: 1, RIGHT: 1})
+        for side in Side:
+            source.append(side, second % 2, _record(second, key="ab"[second % 2]), second * 1000)
+    source.append(LEFT, 0, _record(20), 20_000)
+    for _ in range(3):
+        status = bench.run()
+    assert (status.verdict, status.verified_through) == ("EQUIVALENT", datetime.fromtimestamp(9, UTC))
 
 
 def test_a_change_is_noted_once_and_stays_noted_over_a_restart(bench: Bench) -> None:

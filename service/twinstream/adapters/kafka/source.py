@@ -131,7 +131,7 @@ class KafkaSource:
         self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties, control)
-        self._watch = TopicWatch(self._admin.look, self._admin.is_as, look_seconds)
+        self._watch = TopicWatch(self._admin, look_seconds)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError if one is missing, or Kafka does not answer."""
@@ -163,7 +163,9 @@ class KafkaSource:
 
     def seen(self) -> TopicsLook:
         """The result of the last look."""
-        return self._watch.seen
+        seen = self._watch.seen
+        ends = {side: reader.without_marks(seen.ends.get(side, {})) for side, reader in self._readers.items()}
+        return seen._replace(ends=ends)
 
     def look(self) -> int:
         """Ask for a look soon; returns the number of a look that has not begun yet."""
@@ -373,13 +375,19 @@ class _TopicReader:
             yield Gap(self._side, partition, wanted, available)
 
     def ends(self) -> dict[int, int]:
-        found = {}
-        for partition in self._partitions:
-            _, end = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
-            if end >= 0:
-                all_read = self._ended_at.get(partition, -1) >= end
-                found[partition] = self._next[partition] if all_read else end
-        return found
+        places = (TopicPartition(self._topic, partition) for partition in self._partitions)
+        ends = {
+            place.partition: self._consumer.get_watermark_offsets(place, cached=True)[1] for place in places
+        }
+        return self.without_marks({partition: end for partition, end in ends.items() if end >= 0})
+
+    def without_marks(self, ends: Mapping[int, int]) -> dict[int, int]:
+        """The ends, or where all is read the positions: behind these are only marks of transactions."""
+        return {
+            partition: self._next[partition] if self._ended_at.get(partition, -1) >= end else end
+            for partition, end in ends.items()
+            if partition in self._next
+        }
 
     def trouble(self) -> str | None:
         return self._link.sentence() or self._refusal()

@@ -4,13 +4,14 @@ The hot path sees only records. It does not see that a topic was deleted and cre
 partitions or is compacted now: a consumer continues in the new topic at its offset in the old one.
 
 To verify that records came from the expected topics, ask for a look (`TopicWatch.look`) after reading them:
-ids never come back. As long as ids and partitions are unchanged, it costs one request: 1.4 ms to a broker on
-the same host, while a whole look takes 11 to 25.
+ids never come back. A look also asks the leader of each partition where it ends: a consumer knows only where
+it ended at the last fetch, and not that there was none for long. As long as ids and partitions are unchanged,
+a look takes 1.3 ms to a broker on the same host, and a whole one 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from functools import cached_property
 from threading import Event, Thread
@@ -18,13 +19,13 @@ from time import monotonic
 from typing import Any
 
 import structlog
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from twinstream.adapters.kafka.client import LinkFaults, Properties, admin_client, cleanup_policy
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import Control, Topic, TopicsLook
+from twinstream.ports import Control, Positions, Topic, TopicsLook
 from twinstream.spec.lint.topics import Topic as BareTopic
 
 LOOK_SECONDS = 10.0
@@ -38,9 +39,10 @@ _POLL_SECONDS = 0.05
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _SPECS: tuple[OffsetSpec, ...] = (
     OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
-    OffsetSpec.latest(),  # type: ignore[no-untyped-call]
+    _LATEST,
     OffsetSpec.for_timestamp(0),
 )
 
@@ -81,6 +83,28 @@ class TopicsAdmin:
                 raise NoTopic(f"topic {self._topics[side]}: there is no such topic")
             found[side] = topic
         return found
+
+    def ends(self, topics: TopicsSeen) -> Positions:
+        """The ends of these topics for a consumer that reads what is committed.
+
+        Raises SourceError if the leader of a partition does not answer.
+        """
+        asked = {
+            side: self._client.list_offsets(
+                {TopicPartition(self._topics[side], partition): _LATEST for partition in topic.first},
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=TIMEOUT_SECONDS,
+            )
+            for side, topic in topics.items()
+            if topic is not None
+        }
+        try:
+            return {
+                side: {place.partition: end.result().offset for place, end in ends.items()}
+                for side, ends in asked.items()
+            }
+        except KafkaException as error:
+            raise self._silent(" or ".join(self._topics.values()), error) from None
 
     def is_as(self, look: TopicsSeen) -> bool:
         """Whether all topics have the ids and partitions of an earlier look. Raises SourceError."""
@@ -181,23 +205,15 @@ class TopicsAdmin:
 
 
 class TopicWatch:
-    """Looks at the topics regularly and on request, on a thread of its own; `seen` is the latest result.
+    """Looks at the topics regularly and on request, on a thread of its own; `seen` is the latest result."""
 
-    `is_as` tells whether a look would give the result of an earlier one: then a whole look is not needed.
-    """
-
-    def __init__(
-        self,
-        look: Callable[[], TopicsSeen],
-        is_as: Callable[[TopicsSeen], bool],
-        every_seconds: float = LOOK_SECONDS,
-    ) -> None:
-        self._look, self._is_as, self._every_seconds = look, is_as, every_seconds
+    def __init__(self, admin: TopicsAdmin, every_seconds: float = LOOK_SECONDS) -> None:
+        self._admin, self._every_seconds = admin, every_seconds
         self._wake = Event()
         self._stopped = False
         self._begun = 0
         self._thread = Thread(target=self._run, name="topics", daemon=True)
-        self.seen = TopicsLook(0, {})
+        self.seen = TopicsLook(0, {}, {})
         self.trouble: str | None = None
         """Why the looks have failed for `every_seconds` or longer."""
 
@@ -223,7 +239,8 @@ class TopicWatch:
             self._begun += 1
             whole = monotonic() >= whole_at
             try:
-                self.seen = TopicsLook(self._begun, self._topics(whole=whole))
+                topics = self._topics(whole=whole)
+                self.seen = TopicsLook(self._begun, topics, self._admin.ends(topics))
             except SourceError as error:
                 whole_at = monotonic() + RETRY_SECONDS
                 if monotonic() - looked_at > self._every_seconds + TIMEOUT_SECONDS:
@@ -239,7 +256,7 @@ class TopicWatch:
 
     def _topics(self, *, whole: bool) -> TopicsSeen:
         before = self.seen.topics
-        return before if before and not whole and self._is_as(before) else self._look()
+        return before if before and not whole and self._admin.is_as(before) else self._admin.look()
 
     def stop(self) -> None:
         """Stop looking. A request on its way is left alone."""

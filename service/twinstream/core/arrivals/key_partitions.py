@@ -1,16 +1,19 @@
 """Watches the partition of each class of ordered events; a class in two partitions is a hole.
 
 Kafka keeps no order between the partitions of a topic. So events that may be dependent must be in one of
-them; if not, their order is unknown. Of a large run the watch looks at one event in `SAMPLE`, in each at
-others: a key that is spread over partitions shows soon.
+them; if not, their order is unknown. The watch looks at the first events of each partition and at all of a
+small run, and of a large one at one event in `SAMPLE`: a key that is spread over partitions shows soon. At
+which, chance decides: the places looked at in one partition must not be those passed over in another.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from operator import itemgetter
+from random import Random
 from typing import Any
 
 from twinstream.core.accounts import Hole
@@ -22,8 +25,10 @@ from twinstream.core.order import BARRIER, Order, ordered_class, stable
 SAMPLE = 16
 LOOKED_AT = 64
 """So many events of a run are looked at in any case: all of a small one."""
+FIRST = 4_096
+"""So many events of each partition are all looked at, after each start."""
 LIMIT = 100_000
-"""Classes remembered; above this, all are forgotten."""
+"""Classes remembered; above this, the older half is forgotten."""
 SAVED = 10_000
 """The latest are remembered over a restart, each by 64 bits: two collide once in many lifetimes."""
 
@@ -35,7 +40,8 @@ class KeyPartitions:
         self._order = order
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
-        self._turn = 0
+        self._seen = Counter[int]()
+        self._chance = Random(0)
 
     def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[tuple[int, int]]:
         """The sampled events of a partition whose class was in another one before: index, and that partition.
@@ -43,11 +49,11 @@ class KeyPartitions:
         Complexity: O(`LOOKED_AT` + n / `SAMPLE`).
         """
         home_of = self._home_of
-        if len(home_of) > LIMIT:
-            home_of.clear()
-        step = min(SAMPLE, 1 + len(forms) // LOOKED_AT)
-        self._turn += 1
-        for place in range(self._turn % step, len(forms), step):
+        for kept_together in tuple(islice(home_of, len(home_of) // 2 if len(home_of) > LIMIT else 0)):
+            del home_of[kept_together]
+        step = 1 if self._seen[partition] < FIRST else min(SAMPLE, 1 + len(forms) // LOOKED_AT)
+        self._seen[partition] += len(forms)
+        for place in range(self._chance.randrange(step), len(forms), step):
             kept_together = ordered_class(self._order, forms[place][0])
             if kept_together is None:
                 continue

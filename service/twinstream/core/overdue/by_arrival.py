@@ -46,7 +46,7 @@ class OverdueByArrival:
             return Overdue(0, [])
         apart = sum(1 for event in self.apart.of(side) if event[TIMESTAMP_MS] <= until)
         count = self.ledger.held[side].until(until) - apart
-        return Overdue(count, self._proven(side, until, reading.now_s) if count else [])
+        return Overdue(count, self._proven(side, until, reading) if count else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side. Complexity: O(c) in those set apart, then O(1) an event."""
@@ -58,24 +58,26 @@ class OverdueByArrival:
         until = self.until(side, reading)
         if not self.rules.proves:
             return lambda event: event[TIMESTAMP_MS] <= until
-        return self._tells_proven(side, until, reading.now_s)
+        return self._tells_proven(side, until, reading)
 
-    def _proven(self, side: Side, until: float, now_s: float) -> list[Event]:
+    def _proven(self, side: Side, until: float, reading: Reading) -> list[Event]:
         if not self.rules.proves:
             return []
         gathered = set(map(id, self.index.gathered(side)))
         waiting = (event for event, _ in self.index.unmatched(side) if id(event) not in gathered)
-        return list(filter(self._tells_proven(side, until, now_s), waiting))
+        return list(filter(self._tells_proven(side, until, reading), waiting))
 
-    def _tells_proven(self, side: Side, until: float, now_s: float) -> Callable[[Event], bool]:
+    def _tells_proven(self, side: Side, until: float, reading: Reading) -> Callable[[Event], bool]:
         """A test for overdue events: whether it is proven that no partner comes.
 
         They must have been unmatched as long on the reader's clock, too: otherwise one record with a time in
-        the future, which Kafka accepts, would prove that all events still on their way are missing.
+        the future, which Kafka accepts, would prove that all events still on their way are missing. What was
+        written of late may lie unread in a partition, and so be no record of the one that was read.
         """
         newest = self.ledger.newest_matched_ms[side]
         if newest is None:
             return lambda _: False
         after_ms = self.rules.overdue_after_ms
-        proven_until, read_until = min(until, newest - after_ms), now_s - after_ms / 1000
+        proven_until = min(until, newest - after_ms) - reading.lag_s * 1000
+        read_until = reading.now_s - after_ms / 1000 - reading.lag_s
         return lambda event: event[TIMESTAMP_MS] <= proven_until and event[READ_AT] <= read_until

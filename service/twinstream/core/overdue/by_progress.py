@@ -5,6 +5,7 @@ An event is overdue when the other side has passed its point, unless a crossed p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class OverdueByProgress:
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events in matching. Complexity: O(c) in the events passed and set apart."""
         passed = self._passed(side, reading)
-        proves = self.rules.proves and not (self.crossed and self.crossed.lacks(side))
+        proves = self._proves(reading) and not (self.crossed and self.crossed.lacks(side))
         return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if proves else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
@@ -39,8 +40,13 @@ class OverdueByProgress:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
+        if self.rules.proves and not self._proves(reading):
+            return lambda _: False
         is_free = None if self.crossed is None else self.crossed.is_free(side)
         return lambda event: id(event) in beyond and (is_free is None or is_free(event))
+
+    def _proves(self, reading: Reading) -> bool:
+        return self.rules.proves and (reading.lag_s < math.inf or not self.clock.needs_ends)
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:
         passed = self.clock.passed(side)  # Also takes new events, which would pile up otherwise.

@@ -24,12 +24,14 @@ class Reading(NamedTuple):
     """The state of reading when a clock is asked.
 
     `at_end` says by side whether it is read to its end, `now_s` is the reader's clock (`Run.read_at`),
-    `gapless` says whether all events that came were compared.
+    `gapless` says whether all events that came were compared. Only records of the last `lag_s` seconds may
+    not be read; where that is infinite, nothing is proven.
     """
 
     at_end: tuple[bool, bool]
     now_s: float = math.inf
     gapless: bool = True
+    lag_s: float = 0.0
 
 
 class Overdue(NamedTuple):
@@ -106,8 +108,8 @@ class Judge:
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
         if self.until(half.finding.side, reading) + self.after_ms >= reach.until_ms:
             return True
-        read_at = half.finding.event[READ_AT]
-        return all(reading.at_end) and read_at + self.after_ms / 1000 <= reading.now_s < math.inf
+        least_s = half.finding.event[READ_AT] + self.after_ms / 1000 + reading.lag_s
+        return all(reading.at_end) and least_s <= reading.now_s < math.inf
 
     def passed_scopes(self, reading: Reading) -> Iterator[Passed]:
         """The open scopes whose events are all overdue; where the clock proves, all proven.

@@ -68,7 +68,7 @@ class KafkaLookout:
         self._names, self._ends = names, KafkaEnds(reading(brokers, spec.name, properties))
         self._config, self._followed = reading(brokers, spec.name, properties), spec.followed
         self._admin = TopicsAdmin(names, brokers, properties, spec.followed)
-        self._watch = TopicWatch(self._admin.look, self._admin.is_as, LOOK_SECONDS)
+        self._watch = TopicWatch(self._admin, LOOK_SECONDS)
         self.topics, self.look = self._admin.both, self._watch.look
         self.recall = KafkaRecall(names, self._config, record_reader(spec)).records
 
@@ -99,13 +99,17 @@ class FedSource:
 
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
         self._topics, self._follower = topics, lookout.follower()
-        self.seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
+        self._seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
 
     def reached(self, side: Side, partition: int, end: int) -> None:
         """Note the end of a partition, as Kafka told it to the task that read the partition."""
         self._ends[side][partition] = end  # A smaller one than before leaves out marks of transactions.
+
+    def seen(self) -> TopicsLook:
+        """The last look, with the ends that Kafka told Spark when it planned the batch."""
+        return self._seen()._replace(ends=self._ends)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""

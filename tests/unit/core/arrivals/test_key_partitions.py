@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals import key_partitions as homes
-from twinstream.core.arrivals.key_partitions import SAMPLE, KeyPartitions
+from twinstream.core.arrivals.key_partitions import FIRST, SAMPLE, KeyPartitions
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Lanes
 
@@ -43,10 +43,25 @@ def test_a_rare_key_is_found_in_small_runs_at_once_and_in_large_ones_in_time() -
     for partition in (0, 1):
         run = [Form(lane, b"", "event", b"") for lane in (*range(partition * 100, partition * 100 + 40), "a")]
         assert list(watched.displaced(run, partition)) == ([(40, 0)] if partition else [])
-    watched = KeyPartitions(Lanes())
+    watched = past_its_first_events()
     runs = (forms(*[b"b"] * 999, "a"), forms(*[b"b"] * 500, "a", *[b"b"] * 499))
     found = [list(watched.displaced(runs[turn % 2], turn % 2)) for turn in range(4 * SAMPLE)]
     assert any(found)
+
+
+def past_its_first_events() -> KeyPartitions:
+    watched = KeyPartitions(Lanes())
+    for partition in (0, 1):
+        list(watched.displaced(forms(*[partition] * FIRST), partition))
+    return watched
+
+
+@pytest.mark.parametrize(("size", "keys"), [(1000, 16), (1000, 100), (100, 10), (500, 50)])
+def test_keys_in_two_partitions_of_the_same_content_are_found(size: int, keys: int) -> None:
+    run = forms(*(number % keys for number in range(size)))
+    for watched in (KeyPartitions(Lanes()), past_its_first_events()):
+        found = [list(watched.displaced(run, turn % 2)) for turn in range(100)]
+        assert any(found)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
