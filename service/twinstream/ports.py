@@ -93,7 +93,7 @@ class Gap(NamedTuple):
 class Passed(NamedTuple):
     """Records of a partition that belong to other shards: nothing to compare before `position`.
 
-    `newest_ms` is Kafka's time of the last of them.
+    `newest_ms` is the latest of their Kafka times.
     """
 
     side: Side

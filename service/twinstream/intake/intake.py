@@ -88,6 +88,7 @@ class Intake:
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
+        self._oldest_ms = 0
         self.stamps: dict[tuple[Side, int], OldestStamp] = {}
         self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
         self.match_latency = Buckets()
@@ -116,6 +117,8 @@ class Intake:
             self._go_on(item.side, item.partition, item.position, item.newest_ms)
             return
         started = self._clock.monotonic()
+        in_order_ms = sorted(item.timestamps_ms)  # Producers set them, so any may be the oldest or newest.
+        self._oldest_ms = in_order_ms[0]
         marks: Sequence[object] | None = self._marks(item)
         known = self._comparison.known(item.side, item.partition, item.records)
         forms, refused = self._codec.forms(item.records, item.side, known.forms)
@@ -134,8 +137,8 @@ class Intake:
         else:
             self._feed(item.side, run)
         self._under_way = None
-        self._advance(item)
-        self.stamps[item.side, item.partition] = OldestStamp(min(item.timestamps_ms), started)
+        self._go_on(item.side, item.partition, item.offsets[-1] + 1, in_order_ms[-1])
+        self.stamps[item.side, item.partition] = OldestStamp(in_order_ms[0], started)
         count = len(item.records)
         self.processing.add((self._clock.monotonic() - started) / count, count)
 
@@ -229,13 +232,19 @@ class Intake:
 
     def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison
-        if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
-            self.first_ms = run.timestamps_ms[0]
+        self._note_first(run)
         self.seen.note(side, self._in_sight(side, run))
         for read_at, count in comparison.feed(side, run).items():
             self.match_latency.add(run.read_at - read_at, count)
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
         self.max_unmatched = max(self.max_unmatched, unmatched)
+
+    def _note_first(self, run: Run) -> None:
+        """Note the oldest record that is compared; a run that a cut has held may be of an earlier batch."""
+        if self.first_ms is None:
+            self.first_ms = min(run.timestamps_ms)
+        elif self.cut is not None or self._oldest_ms < self.first_ms:
+            self.first_ms = min(self.first_ms, *run.timestamps_ms)
 
     def _in_sight(self, side: Side, run: Run) -> Sequence[Form]:
         """The forms of a run, with their records even if the forms hold none."""
@@ -248,9 +257,6 @@ class Intake:
         """The partitions of a side that are not known to be read to these ends."""
         positions = self.positions[side]
         return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
-
-    def _advance(self, batch: Batch) -> None:
-        self._go_on(batch.side, batch.partition, batch.offsets[-1] + 1, batch.timestamps_ms[-1])
 
     def _go_on(self, side: Side, partition: int, position: int, latest_ms: int) -> None:
         self.positions[side][partition] = position

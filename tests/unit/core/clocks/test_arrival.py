@@ -16,3 +16,13 @@ def test_memory_is_bounded() -> None:
     ticks = clock.state()["ticks"]
     assert isinstance(ticks, list)
     assert len(ticks[LEFT]) == KEPT_TICKS
+
+
+def test_a_time_in_the_middle_of_a_run_counts_as_in_a_run_of_its_own() -> None:
+    times = [0, 50 * SECOND, 400]
+    whole, single = ArrivalClock(AFTER), ArrivalClock(AFTER)
+    whole.saw(LEFT, times)
+    for moment in times:
+        single.saw(LEFT, [moment])
+    assert whole.state() == single.state()
+    assert whole.newest_ms[LEFT] == 50 * SECOND
