@@ -10,6 +10,9 @@ which windows are closed behind it. Records are heard apart from the rows, maybe
 waits until an edge lies behind it; then all edges before it have taken effect, and it is judged for good. A
 row that is late by what is known already is found at once.
 
+A version need not name a partition before it has written a row there. So all rows of a partition that was
+never named are behind each edge. One that was named, and is not any more, tells nothing new.
+
 A row before the first edge was not judged, since nothing is known to be closed there. A version that has
 several queries with watermarks on one topic cannot be judged at all: nobody says which one a row is of.
 """
@@ -49,12 +52,16 @@ class _Edge(NamedTuple):
 class ClosedWindows(Property):
     """The fact of a row is the end of its window, in milliseconds since 1970.
 
+    `_closed_ms` is by partition the time up to which windows are closed behind the last edge that names it;
+    `_closed_elsewhere_ms` is that of the partitions in which no edge has told of a row.
+
     Complexity: O(1) a row, and once in each look with an edge O(n) in the rows that still wait.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[int, deque[_Waiting]] = {}
         self._closed_ms: dict[int, int | None] = {}
+        self._closed_elsewhere_ms: int | None = None
         self._edges: deque[_Edge] = deque()
         self._records = _Records()
         self._newest_ms = 0
@@ -74,7 +81,7 @@ class ClosedWindows(Property):
         return None
 
     def _is_closed(self, partition: int, end_ms: int) -> bool:
-        closed_ms = self._closed_ms.get(partition)
+        closed_ms = self._closed_ms.get(partition, self._closed_elsewhere_ms)
         return closed_ms is not None and end_ms <= closed_ms
 
     def hear(self, fact: Finished) -> Iterator[Finding]:
@@ -104,7 +111,9 @@ class ClosedWindows(Property):
                 row = waiting.popleft()
                 if self._is_closed(partition, row.end_ms):
                     yield Finding(partition, row.offset, _LATE)
-            self._closed_ms[partition] = edge.closed_ms
+            if written > 0 or partition in self._closed_ms:
+                self._closed_ms[partition] = edge.closed_ms
+        self._closed_elsewhere_ms = edge.closed_ms
 
     def _late_ones(self, partition: int) -> Iterator[Finding]:
         waiting = self._waiting[partition]
@@ -139,6 +148,7 @@ class ClosedWindows(Property):
         return {
             "waiting": waiting,
             "closed_ms": [list(item) for item in self._closed_ms.items()],
+            "closed_elsewhere_ms": self._closed_elsewhere_ms,
             "edges": [[list(edge.written.items()), edge.closed_ms] for edge in self._edges],
             "records": self._records.row(),
             "newest_ms": self._newest_ms,
@@ -153,6 +163,7 @@ class ClosedWindows(Property):
             for partition, *columns in state["waiting"]
         }
         self._closed_ms = dict(state["closed_ms"])
+        self._closed_elsewhere_ms = state.get("closed_elsewhere_ms")  # An earlier version saved none.
         self._edges = deque(_Edge(dict(written), closed_ms) for written, closed_ms in state["edges"])
         self._records = _Records(*state["records"])
         self._newest_ms, self._begun, self._lost = state["newest_ms"], state["begun"], state["lost"]

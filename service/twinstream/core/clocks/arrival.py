@@ -44,9 +44,7 @@ class ArrivalClock:
 
         Complexity: O(n), about 5 ns each for times that mostly increase, within a tick; 50 ns beyond.
         """
-        in_order = sorted(
-            times_ms
-        )  # Producers set them, so any may be far off; quicker than `min` and `max`.
+        in_order = sorted(times_ms)  # Any may be far off. Quicker than `min` and `max`.
         first, last = in_order[0], in_order[-1]
         newest = self.newest_ms[side]
         if first == last == newest:

@@ -180,6 +180,43 @@ def test_a_late_row_is_found_at_once_where_the_records_are_known() -> None:
     assert [finding.offset for finding in taken(judge, 101, 100)] == [1]
 
 
+@pytest.mark.parametrize("empty", [{}, {0: 0}])
+def test_before_its_first_row_a_partition_need_not_be_named(empty: dict[int, int]) -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100, {1: 1}), finished(1, 200, {**empty, 1: 1}), finished(2, 200, {1: 1})])
+    assert list(judge.look({0: 0, 1: 1})) == []
+    fresh = ClosedWindows()
+    fresh.restore(judge.state(whole=True))
+    for each in (judge, fresh):
+        assert [finding.offset for finding in taken(each, 201, 200)] == [1]
+
+
+def test_a_row_that_is_read_before_its_partition_is_named_is_judged_by_the_records_before_it() -> None:
+    judge = ClosedWindows()
+    assert taken(judge, 100, 101) == []
+    heard(judge, [finished(0, 100), finished(1, 200), finished(2, 200, {0: 2})])
+    assert [finding.offset for finding in judge.look({0: 2})] == [0]
+
+
+def test_a_partition_that_is_not_named_any_more_tells_nothing_new() -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100), finished(1, 200, {0: 1}), finished(2, 300), finished(3, 300)])
+    assert list(judge.look({0: 1})) == []
+    assert taken(judge, 101, first=1) == []
+
+
+def test_a_state_that_an_earlier_version_has_saved_goes_on_with_the_next_record() -> None:
+    judge, fresh = ClosedWindows(), ClosedWindows()
+    heard(judge, [finished(0, 100), finished(1, 200)])
+    assert list(judge.look({})) == []
+    state = judge.state(whole=True)
+    del state["closed_elsewhere_ms"]
+    fresh.restore(state)
+    assert taken(fresh, 100) == []
+    heard(fresh, [finished(2, 200)])
+    assert [finding.offset for finding in fresh.look({0: 1})] == [0]
+
+
 def test_a_batch_that_is_done_again_closes_nothing_more() -> None:
     judge = ClosedWindows()
     again = [finished(0, 100), finished(1, 200, {0: 2}), finished(1, 200, {0: 4}, run="s")]
