@@ -10,7 +10,8 @@ The *frontier* of a side is the smallest over its partitions of the largest even
   no new records for `idle_after` does not, as long as another partition of the side goes on.
 - A side that is silent as a whole is stopped, and its next events are unknown: its frontier stays.
 
-The frontier never goes back. At most `SAMPLE` records of a run are read, which can only make it later.
+The frontier never goes back. Of a run `SAMPLE` records are read, which can only make it later. But times far
+apart may have others between them: if one of the sample does not count, all records of the run are read.
 """
 
 from __future__ import annotations
@@ -63,13 +64,28 @@ class EventTimes:
             self._sides[side].setdefault(partition, _Partition())
 
     def saw(self, side: Side, partition: int, forms: Sequence[Form], timestamps_ms: Sequence[int]) -> None:
-        """Note events of a partition. Complexity: O(1), at most `SAMPLE` records are read."""
+        """Note events of a partition.
+
+        Complexity: O(1), at most `SAMPLE` records are read; O(n) for a run in which one of them is a jump.
+        """
         seen = self._sides[side].setdefault(partition, _Partition())
         last = len(forms) - 1
-        for place in (*range(0, last, max(1, -(-last // (SAMPLE - 1)))), last):
+        sample = (*range(0, last, max(1, -(-last // (SAMPLE - 1)))), last)
+        before = seen.row()
+        if not self._note(seen, sample, forms, timestamps_ms) and len(sample) < len(forms):
+            seen.go_back(*before)
+            self._note(seen, range(len(forms)), forms, timestamps_ms)
+
+    def _note(
+        self, seen: _Partition, places: Iterable[int], forms: Sequence[Form], timestamps_ms: Sequence[int]
+    ) -> bool:
+        """Note these events of a run; returns whether all their times count."""
+        count = True
+        for place in places:
             time_ms = self._clock.time_of(forms[place][3])
             if time_ms is not None:
-                seen.note(time_ms, timestamps_ms[place], self._clock.max_jump_ms)
+                count &= seen.note(time_ms, timestamps_ms[place], self._clock.max_jump_ms)
+        return count
 
     def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note the position in each partition, and its end."""
@@ -150,21 +166,22 @@ class _Partition:
         ahead = self._jump_ms is not None and (self.largest_ms is None or self._jump_ms > self.largest_ms)
         return self._jump_ms if ahead else None
 
-    def note(self, time_ms: int, at_ms: int, max_jump_ms: int) -> None:
-        """Note the event time of a record, and Kafka's time of it."""
+    def note(self, time_ms: int, at_ms: int, max_jump_ms: int) -> bool:
+        """Note the event time of a record, and Kafka's time of it; returns False if it is a jump."""
         if self.largest_ms is None:
             self.largest_ms, self.at_ms = time_ms, at_ms
-            return
+            return True
         ahead = time_ms - self.largest_ms
         if ahead > max_jump_ms + max(0, at_ms - self.at_ms) or (not self.sure and ahead < -max_jump_ms):
             if self.sure:
                 self._jump_ms = time_ms if self._jump_ms is None else max(self._jump_ms, time_ms)
             else:
                 self.largest_ms, self.at_ms = time_ms, at_ms
-            return
+            return False
         self.sure = True
         if ahead > 0:
             self.largest_ms, self.at_ms = time_ms, at_ms
+        return True
 
     def look(self, position: int, *, at_end: bool, now: float) -> None:
         """Note the position now."""
@@ -172,6 +189,10 @@ class _Partition:
             self._since = now
         self._position = position
         self.quiet_s = now - self._since
+
+    def go_back(self, largest_ms: int | None, at_ms: int, sure: bool, jump_ms: int | None) -> None:
+        """Forget what was noted since these were the `row`."""
+        self.largest_ms, self.at_ms, self.sure, self._jump_ms = largest_ms, at_ms, sure, jump_ms
 
     def row(self) -> tuple[int | None, int, bool, int | None]:
         """The state as a row."""

@@ -153,6 +153,26 @@ def test_of_a_long_run_a_sample_is_read_and_the_last_always() -> None:
         assert read[-1] == b"%d" % (length - 1)
 
 
+def test_times_far_apart_are_no_jump_where_others_of_their_run_lie_between_them(clock: EventTimes) -> None:
+    count, steps = 10 * SAMPLE, 6 * 60
+    seconds = [place * steps for place in range(count)]
+    saw(clock, 0, 0)
+    saw(clock, *seconds)
+    front = look(clock)
+    assert (front.reached_ms, front.jumps) == (seconds[-1] * SECOND - AFTER, {})
+
+
+@pytest.mark.parametrize("size", [1, SAMPLE, 10 * SAMPLE])
+def test_a_jump_is_left_out_of_a_long_run_as_of_a_short_one(clock: EventTimes, size: int) -> None:
+    seconds = [float(place) for place in range(10 * SAMPLE)]
+    seconds[0] = seconds[-1] = 99_999
+    saw(clock, 0, 0)
+    for first in range(0, len(seconds), size):
+        saw(clock, *seconds[first : first + size])
+    front = look(clock)
+    assert (front.reached_ms, front.jumps) == (int(seconds[-2]) * SECOND - AFTER, {0: 99_999 * SECOND})
+
+
 def test_each_side_has_a_frontier_of_its_own(clock: EventTimes) -> None:
     saw(clock, 100, 130)
     look(clock)
