@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.support.hearing import Hearing
 from tests.support.searching import examples
 from tests.support.streams import SPEAKING, Driver, record
+from tests.support.tables import Pair
 from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
 from twinstream.spec.decode.deletions import deletion
@@ -381,3 +382,28 @@ def test_a_barrier_compares_the_last_rows_of_each_key_before_it(
     world.driver.end()
     assert world.driver.comparison.diverged == (deltas(reference) != deltas(candidate))
     world.check_accounts()
+
+
+values = st.one_of(st.none(), st.integers(0, 2))
+
+
+@examples(300)
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=5), st.data())
+def test_what_the_tables_hold_in_the_end_names_the_last_difference_at_any_pace(
+    written: list[tuple[int | None, int | None]], data: st.DataObject
+) -> None:
+    """For each input a version writes a value of one key, its deletion (0), or nothing."""
+    tables, words = [0, 0], [list[str](), list[str]()]
+    for consumed, rows in enumerate(written, 1):
+        for side, value in zip(Side, rows, strict=True):
+            name = "LR"[side]
+            row = "" if value is None else f"{name}:a={value or '-'} "
+            words[side].append(f"{row}{name}!{consumed}")
+            tables[side] = tables[side] if value is None else value
+    steps = list(map(iter, words))
+    pair = Pair()
+    for side in data.draw(st.permutations([*Side] * len(written))):
+        pair.go_on(next(steps[side]))
+    if tables[0] != tables[1]:
+        kind = "changed" if all(tables) else "missing" if tables[0] else "extra"
+        assert pair.driver.findings()[-1].finding.kind == kind

@@ -17,11 +17,17 @@ from twinstream.spec.load import loads
 
 
 class Pair:
-    """Both versions, in mode `upsert` or `complete`; `restarts`: the matcher restarts behind every word."""
+    """Both versions, in mode `upsert` or `complete`; `restarts`: the matcher restarts behind every word.
 
-    def __init__(self, mode: str = "upsert", *, restarts: bool = False) -> None:
+    `order` is that of the comparison file, `more` are further lines of it.
+    """
+
+    def __init__(
+        self, mode: str = "upsert", *, order: str = "unordered", more: str = "", restarts: bool = False
+    ) -> None:
+        head = SPEAKING.replace("order: unordered", f"order: {order}")
         emits = f"emits: {{{mode}: {{key: [k], settled_by: input}}}}\n"
-        self.driver = Driver(loads(f"{SPEAKING}{emits}overdue: {{clock: input}}\n"))
+        self.driver = Driver(loads(f"{head}{emits}overdue: {{clock: input}}\n{more}"))
         self._restarts = restarts
         self._batches = [0, 0]
 

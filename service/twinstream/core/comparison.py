@@ -294,7 +294,7 @@ class Comparison:
         for side, event in step.unclear:
             self.certainty.note_unclear(Hole.at(place_in_side(event), side, UNCLEAR))
         pairs = self._match_rows(Side.LEFT, step.ready[0]), self._match_rows(Side.RIGHT, step.ready[1])
-        if any(step.differing) and not self.halted:
+        if step.differing and not self.halted:
             self.partnerless.settle_apart(step.differing)
         return pairs
 

@@ -66,7 +66,7 @@ class Explainer:
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
         finding, visible = divergence.finding, self._visible.once()
-        is_change = finding.kind == "changed" and sees(finding)
+        is_change = finding.kind == "changed" and finding.is_whole and sees(finding)
         fields = visible.masked_changes(finding) if is_change else ()
         return {
             "id": self._id(divergence, visible),
@@ -101,9 +101,10 @@ class Explainer:
         visible = self._visible.once()
         named = visible.key(finding.event).items()
         key = ", ".join(f"{field} {bare(value)}" for field, value in named)
-        is_change = finding.kind == "changed"
-        differing = visible.changes(finding) if is_change else ()
-        changes = changes_of((one.name, (one.before, one.after), one.shown) for one in differing)
+        changes = unread.changes
+        if finding.kind == "changed" and finding.is_whole:
+            differing = visible.changes(finding)
+            changes = changes_of((one.name, (one.before, one.after), one.shown) for one in differing)
         members = self._visible.members(visible.compared(finding)[0])
         return unread._replace(changes=changes, key=short(key), members=members)
 

@@ -45,7 +45,9 @@ TAINTED = "It comes after input that was not checked, so it does not count towar
 def text_of(divergence: Divergence, order: Order, visible: Visible) -> str:
     """The sentences of a divergence."""
     finding = divergence.finding
-    if finding.kind == "changed":
+    if not finding.is_whole:
+        sentences = [_of_one_row(finding, visible), _where(finding)]
+    elif finding.kind == "changed":
         sentences = [_changed(finding, visible), _where(finding)]
     elif finding.kind == "reordered" and finding.witness:
         sentences = [*_moved(finding, visible), _matters(_why(finding, order, visible))]
@@ -66,6 +68,17 @@ def text_of(divergence: Divergence, order: Order, visible: Visible) -> str:
 def _what(finding: Finding, visible: Visible) -> str:
     deletes = "the deletion of " if finding.event[FORM][CONTENT].startswith(DELETED) else ""
     return _WHAT[finding.kind].format(event=f"{deletes}{_brief(finding.event, visible)}")
+
+
+def _of_one_row(finding: Finding, visible: Visible) -> str:
+    """What a row has made of a table, where the row that the other one has held for longer is not kept."""
+    row, own, other = _brief(finding.event, visible), NAMES[finding.side], NAMES[finding.side.other]
+    if finding.kind == "missing":
+        return f"Missing from the candidate: the row that it has deleted with {row}."
+    if finding.kind == "extra":
+        return f"Only in the candidate: the row that the reference has deleted with {row}."
+    new = f"Only the {own} has a new row of a key: {row}."
+    return f"{new} The table of the {other} holds another one, which is not kept."
 
 
 def _brief(event: Event, visible: Visible) -> str:

@@ -47,7 +47,7 @@ def title(finding: Finding, visible: Visible) -> str:
         return ""
     event = finding.event
     key = visible.key_fields(event)
-    if finding.kind == "changed":
+    if finding.kind == "changed" and finding.is_whole:
         return title_of_change(
             list(visible.changes(finding)),
             visible.named(event, visible.identity_fields or key),
@@ -57,7 +57,9 @@ def title(finding: Finding, visible: Visible) -> str:
         return title_of_swap(swap, visible.named(event, key))
     named = _full_name(event, key, visible)
     kind = event[FORM][KIND]
-    what = "deletion" if event[FORM][CONTENT].startswith(DELETED) else ""
+    # What one side has deleted is a row on the other; else the deletion itself is missing or extra.
+    deletes = finding.is_whole and event[FORM][CONTENT].startswith(DELETED)
+    what = "deletion" if deletes else ""
     return title_of_event(named, what or ("" if named.fields or kind == DEFAULT_KIND else kind))
 
 

@@ -61,6 +61,9 @@ CLOCKS_APART_MS = 5_000
 ALONE = 1 << 62
 """A ceiling that one divergence alone does not reach."""
 _SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
+_SIDES_OF = {"missing": {Side.LEFT}, "extra": {Side.RIGHT}, "duplicate": {Side.RIGHT}}
+"""The side of the one event that a divergence of each kind is about; others are about two."""
+ONE_ROW = "the row of the other side, which decides it, is not kept"
 _INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
 """A number that a report can hold only as text."""
 
@@ -85,6 +88,12 @@ class Case(NamedTuple):
     def answer(self, outcome: Outcome, why: str = "", rule: str | None = None) -> Replayed:
         """The outcome under the new rules; `rule` explains it, `why` says more."""
         return Replayed(self.id, self.kind, outcome, why, rule)
+
+    @property
+    def lacks_a_row(self) -> bool:
+        """Whether it is a difference of tables without the row that one of them has held for longer."""
+        sides = {seat.place[0] for seat in self.own}
+        return len(sides) == 1 and sides.isdisjoint(_SIDES_OF.get(self.kind, ()))
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -174,6 +183,8 @@ class Replay:
 
     def _compared(self, case: Case) -> _Alone:
         """Compare the events of a divergence. Raises Unknown."""
+        if case.lacks_a_row:
+            raise Unknown(ONE_ROW)
         comparison = Comparison(self._rules)
         for side in Side:
             partitions = {seat.place[1] for seat in case.seats if seat.place[0] is side}

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec, waiting_events
+from tests.support.tables import Pair
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
 from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event
 from twinstream.explain.masking import EVERYTHING, Mask
+from twinstream.explain.picture import diagram
+from twinstream.spec.decode.deletions import deletion
 
 
 def reports(
@@ -376,3 +379,68 @@ def test_an_event_that_faces_another_one_of_its_identity_within_tolerance_is_tol
     driver.comparison.review()
     texts = [report["text"] for report in driver.reports()]
     assert any(text.startswith("Nothing changed beyond its tolerance in k 0.") for text in texts), texts
+
+
+NEW, OLD = "has a new row of a key", "holds another one, which is not kept."
+ONE_ROW = [
+    (
+        "L:a=3 L!2 R!2",
+        ("changed", "k a"),
+        f'Only the reference {NEW}: {{"k":"a","v":3}}. The table of the candidate {OLD} Reference p0:1.',
+    ),
+    (
+        "L!2 R:a=3 R!2",
+        ("changed", "k a"),
+        f'Only the candidate {NEW}: {{"k":"a","v":3}}. The table of the reference {OLD} Candidate p0:1.',
+    ),
+    (
+        "L:a=- L!2 R!2",
+        ("extra", "k a"),
+        'Only in the candidate: the row that the reference has deleted with {"k":"a"}. Reference p0:1.',
+    ),
+    (
+        "L!2 R:a=- R!2",
+        ("missing", "k a"),
+        'Missing from the candidate: the row that it has deleted with {"k":"a"}. Candidate p0:1.',
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "title", "text"), ONE_ROW)
+def test_a_row_that_is_compared_with_a_table_is_told_alone(
+    rows: str, title: tuple[str, str], text: str
+) -> None:
+    pair = Pair()
+    pair.go_on(f"L:a=2 R:a=2 L!1 R!1 {rows}")
+    (report,) = pair.driver.reports()
+    assert ((report["kind"], report["title"]), report["text"]) == (title, text)
+    assert (report["fields"], len(list(filter(None, report["positions"].values())))) == ({}, 1)
+    assert any("(no equal event)" in line for line in diagram(report))
+
+
+def test_groups_know_no_fields_of_a_row_that_is_compared_with_a_table() -> None:
+    pair = Pair()
+    pair.go_on("L:a=2 R:a=2 L!1 R!1 L:a=3 L!2 R!2")
+    (found,) = pair.driver.findings()
+    assert pair.driver.explainer().outline(found).changes.fields is None
+
+
+def test_a_hidden_row_that_is_compared_with_a_table_shows_nothing() -> None:
+    pair = Pair()
+    pair.go_on("L:a=2 R:a=2 L!1 R!1 L:a=3 L!2 R!2")
+    (report,) = pair.driver.reports(Mask([]))
+    assert report["title"] == "2 hidden fields"
+    assert "an event with 2 hidden fields. The table of the candidate holds another one" in report["text"]
+
+
+def test_a_deletion_that_only_one_side_wrote_between_barriers_is_what_is_told() -> None:
+    more = "kinds: {night: {where: {k: night}}, row: {}}\nemits: {upsert: {key: [k], settled_by: barrier}}"
+    driver = Driver(spec("{barrier: night, inner: unordered}", more))
+    gone, night = deletion(b"a"), record({"k": "night"})
+    assert gone is not None
+    driver.feed(LEFT, [record({"k": "a"}), night, gone, night])
+    driver.feed(RIGHT, [record({"k": "a"}), night, night])
+    driver.end()
+    (report,) = driver.reports()
+    assert (report["kind"], report["title"]) == ("missing", "deletion · k a")
+    assert report["text"].startswith('Missing from the candidate: the deletion of {"k":"a"}.')

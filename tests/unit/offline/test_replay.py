@@ -62,6 +62,9 @@ MASKED = kept("missing", {"type": "hb", "at": "‹number›"})
 EXPORTED = {name: kept("missing", RIDE)[name] for name in ("id", "kind", "positions", "first_seen")}
 PLACES, IDENTITY = swapped({"taxi": 1}, {"taxi": 2}), "identity: [taxi]\n"
 GONE = "the events that prove it may change places, and others are not kept"
+TABLES = "emits: {upsert: {key: [taxi], settled_by: input}}\n"
+ONE_ROW = "the row of the other side, which decides it, is not kept"
+LONE = kept("changed", RIDE), kept("changed", None, RIDE), kept("extra", RIDE), kept("missing", None, RIDE)
 ALONE: list[tuple[str, dict[str, Any], str, str]] = [
     (BAG, CHANGED, "reported", "as missing and extra"),
     (BAG + IDENTITY, CHANGED, "reported", ""),
@@ -76,6 +79,8 @@ ALONE: list[tuple[str, dict[str, Any], str, str]] = [
     (PER_KEY, PLACES, "unknown", GONE),
     (PER_KEY + known(), COPY, "explained", "by F"),
     (PER_KEY + known(), {**COPY, "kind": "extra"}, "reported", ""),
+    *[(BAG + TABLES, one, "unknown", ONE_ROW) for one in LONE],
+    (BAG + TABLES, kept("missing", RIDE), "reported", ""),
     (BAG, EXPORTED, "unknown", "only its place is kept; --brokers reads the record"),
 ]
 

@@ -40,6 +40,10 @@ EXPLAINED_LIMIT, EXPLAINED_BYTES = 100_000, 256 << 20
 """Explained leftovers of a side that are kept for another half: ten times `REACH`."""
 LEFTOVERS = {"strays": "unpaired", "lone": "independent", "disputed": "disputed", "explained": "explained"}
 """The stores of leftovers whose other half may come."""
+NOT_KEPT = (
+    "a row has come on one side only, and the other table's row of its key is not kept: only that one "
+    "would tell whether the difference is a known one"
+)
 
 
 class Differences:
@@ -158,7 +162,23 @@ class Differences:
     def settle_apart(self, finding: Finding, moment: int, *, tainted: bool) -> None:
         """Settle a difference of rows that never went to matching, so no event is its other half."""
         self._leave(finding)
-        self._book(Half(Divergence(finding, tainted, finding), moment))
+        if self.known.explain(finding, self.ledger.matched) is not None:
+            self._count_explained(finding, 1)
+            return
+        self._count_divergent(finding)
+        decides = not tainted and not self._lacks_a_row(finding)
+        half = Half(Divergence(finding, tainted, finding), moment)
+        self._add(half, self.diverge(moment) if decides else None)
+
+    def _lacks_a_row(self, finding: Finding) -> bool:
+        """Whether a row that is not kept decides if a difference is known; if so, it is noted as a hole.
+
+        All other input was checked, so the hole taints nothing else.
+        """
+        if finding.is_whole or not self.known.may_turn_out(finding, self.ledger.matched):
+            return False
+        self.certainty.note_unclear(Hole.at(place_in_side(finding.event), finding.side, NOT_KEPT))
+        return True
 
     def _leave(self, finding: Finding) -> None:
         """Take the events of a finding from the unmatched ones."""
@@ -275,16 +295,22 @@ class Differences:
     def _count(self, half: Half, needs: Needs | None, earlier: Half | None) -> None:
         """Count a difference: as the other half of an `earlier` one, or as new."""
         finding = half.finding
-        for side, event in finding.events:
-            self.ledger.accounts[side].divergent += 0 if event is None else 1
+        self._count_divergent(finding)
         tainted = half.divergence.tainted or (earlier is None and self._is_unclear(finding))
         awaited = None if tainted else self.diverge(half.moment, needs)
-        if earlier is None:
-            self._add(half, awaited)
-        else:
+        if earlier is not None:
             self._complete(earlier, finding)
+            return
+        divergence = self._add(half, awaited)
+        if finding.left is None or finding.right is None:
+            leftovers = self.unpaired if self._depends(finding.event) else self.independent
+            leftovers.note(finding.side, self.keys_of(finding), half._replace(divergence=divergence))
 
-    def _add(self, half: Half, awaited: Needs | None) -> None:
+    def _count_divergent(self, finding: Finding) -> None:
+        for side, event in finding.events:
+            self.ledger.accounts[side].divergent += 0 if event is None else 1
+
+    def _add(self, half: Half, awaited: Needs | None) -> Divergence:
         """Book a new difference; it waits for the `awaited` batches, and decides nothing if that is None."""
         finding = half.finding
         divergence = Divergence(finding, awaited is None, finding, self.found_by_kind.total())
@@ -294,9 +320,7 @@ class Differences:
         self._closed.append(divergence)
         if awaited is not None:
             self.certainty.proven.note(awaited, half.moment, divergence.number)
-        if finding.left is None or finding.right is None:
-            leftovers = self.unpaired if self._depends(finding.event) else self.independent
-            leftovers.note(finding.side, self.keys_of(finding), half._replace(divergence=divergence))
+        return divergence
 
     def _is_unclear(self, finding: Finding) -> bool:
         """Whether a surplus event may be a copy that a rule covers; if so, it is noted as a hole.

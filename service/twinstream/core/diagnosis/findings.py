@@ -5,7 +5,8 @@
 - two leftovers that are alike, but further apart than their tolerance, are one event that `changed`, and so
   are two with one identity, wherever they are;
 - an event left over only on the left is `missing`, only on the right `extra`, or `duplicate` if it is a
-  surplus copy of another event.
+  surplus copy of another event;
+- two tables differ by what they hold of a key, whichever row is new (see `tables.judging`).
 
 The *witness* is the pair of equal events whose order relative to the leftover proves the difference.
 """
@@ -65,6 +66,18 @@ class Finding(NamedTuple):
         event = self.left or self.right
         assert event is not None, "a finding has an event on at least one side"
         return event
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has each event that its kind is about.
+
+        Else it is a difference of tables, and lacks a row that one of them has held for longer.
+        """
+        if self.kind == "missing":
+            return self.left is not None
+        if self.kind in ("extra", "duplicate"):
+            return self.right is not None
+        return self.left is not None and self.right is not None
 
     @property
     def partner(self) -> Event | None:

@@ -130,6 +130,13 @@ class KnownDifferences:
         free, reachable = self._free(self._ceilings, matched), self._ceilings.reachable(choices)
         return any(self._by_id[rule].share is not None or free(rule) for rule in reachable)
 
+    def may_turn_out(self, finding: Finding, matched: int) -> bool:
+        """Whether a rule has room for a finding and might cover it, if all that it lacks were known."""
+        unsure = (rule for rule in self._in_force(finding) if rule.may_cover(finding))
+        choices = tuple(rule.id for rule in unsure if not rule.covers(finding))
+        free = self._free(self._ceilings, matched)
+        return any(map(free, self._ceilings.reachable(choices)))
+
     def names(self, finding: Finding) -> bool:
         """Whether a rule covers a finding, whatever the rule's ceiling."""
         return bool(self._choices(finding))

@@ -11,7 +11,7 @@ called now and then, for whatever must not wait that long.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import TypeVar
 
@@ -62,9 +62,10 @@ class Partnerless:
         gone = proven if self._rules.known else self._gone(proven)
         return self._settle(gone, self._found_by_clock)
 
-    def settle_apart(self, proven: Pieces) -> None:
-        """Settle events by side that never went to matching, and are proven to have no partner."""
-        self._explain(proven, self._found_apart)
+    def settle_apart(self, findings: Iterable[Finding]) -> None:
+        """Settle differences of rows that never went to matching."""
+        for finding in map(self._pausing(lambda found: found), findings):
+            self._differences.settle_apart(finding, self._certainty.moment, tainted=self._certainty.tainted)
 
     def settle_facing(self, side: Side) -> None:
         """Settle the unmatched events of a side, since the other has ended.
@@ -164,9 +165,6 @@ class Partnerless:
         reach = Reach(({}, {}), newest_ms + self._rules.overdue_after_ms) if self._rules.known else None
         tainted = self._certainty.tainted
         self._differences.settle(finding, self._certainty.moment, tainted=tainted, reach=reach)
-
-    def _found_apart(self, finding: Finding) -> None:
-        self._differences.settle_apart(finding, self._certainty.moment, tainted=self._certainty.tainted)
 
     def _found_at_end(self, finding: Finding, moment: int) -> None:
         """Book what the end of a side shows, as of a moment: no other half comes."""

@@ -29,6 +29,7 @@ from typing import Any
 
 from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.clocks.input import Effect
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, Event, Side
 from twinstream.core.tables.declared import Step
 from twinstream.core.tables.rows import PendingRows, Row
@@ -85,7 +86,7 @@ class ByWatermark:
         for event in events:
             end_ms = self._end_of(event)
             if passed_ms is not None and end_ms <= passed_ms:
-                step.differing[side].append(event)
+                step.differing.append(_late(side, event))
                 continue
             self._await_end(side, end_ms, self._put(side, event, step))
 
@@ -130,3 +131,10 @@ class ByWatermark:
         """Take over restored rows of a side, each with its key."""
         for key, row, _ in rows:
             self._await_end(side, self._end_of(row.event), key)
+
+
+def _late(side: Side, event: Event) -> Finding:
+    """The difference that a late row is."""
+    if side is Side.LEFT:
+        return Finding("missing", event, None, ())
+    return Finding("extra", None, event, ())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from twinstream.core.clocks.event_time import TimeOf
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
 
 
@@ -43,15 +44,15 @@ def _sides() -> tuple[list[Event], list[Event]]:
 class Step:
     """What one step of the fold settles, by side.
 
-    `ready` go to matching. `differing` need no matching: they differ from what the other side's table holds
-    at their moment, or their window was closed before. `superseded` are replaced, or say nothing new.
+    `ready` go to matching. `differing` are differences whose rows need no matching: the tables differ at
+    their moment, or their window was closed before. `superseded` are replaced, or say nothing new.
     `renewed` are pending rows and the events that stand for them from now on. `unclear` are rows of which it
     is unknown whether they change anything. `holes` are rows, each with the reason why what comes from it on
     may be no difference.
     """
 
     ready: tuple[list[Event], list[Event]] = field(default_factory=_sides)
-    differing: tuple[list[Event], list[Event]] = field(default_factory=_sides)
+    differing: list[Finding] = field(default_factory=list)
     superseded: tuple[list[Event], list[Event]] = field(default_factory=_sides)
     renewed: list[tuple[Side, Event, Event]] = field(default_factory=list)
     unclear: list[tuple[Side, Event]] = field(default_factory=list)

@@ -56,7 +56,12 @@ class _Coverage:
         self._kinds = frozenset(rule.when.divergences)
         if codec.close is not None and "extra" in self._kinds:
             self._kinds |= {"duplicate"}  # which of the two it is called makes no difference then
-        self._where = condition(spec, rule.when.where) if rule.when.where else None
+        where = rule.when.where
+        self._where = condition(spec, where) if where else None
+        key = [] if spec.folding is None else [spec.path_of(field) for field in spec.folding.key]
+        by_key = {field: wanted for field, wanted in where.items() if spec.path_of(field) in key}
+        self._reads_key_only = len(by_key) == len(where)
+        self._where_of_key = self._where if spec.folding is None else condition(spec, by_key)
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
 
@@ -64,16 +69,21 @@ class _Coverage:
         """Whether the rule applies to a finding."""
         if not self.may_cover(finding):
             return False
-        return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
+        if finding.kind == "changed" and self._fields:
+            return finding.is_whole and self._only_these_differ(finding)
+        return finding.is_whole or self._reads_key_only
 
     def may_cover(self, finding: Finding) -> bool:
-        """Whether the rule applies to this kind, and to the events that the finding has so far."""
+        """Whether the rule applies to this kind, and to the events that the finding has so far.
+
+        The deletion of a row tells no more of that row than its key.
+        """
         if finding.kind not in self._kinds:
             return False
         events = [event for event in (finding.left, finding.right) if event is not None]
-        return self._where is None or all(
-            self._where(self._codec.decode(event[FORM][RECORD])) for event in events
-        )
+        deletes = not finding.is_whole and finding.kind != "changed"
+        where = self._where_of_key if deletes else self._where
+        return where is None or all(where(self._codec.decode(event[FORM][RECORD])) for event in events)
 
     def _only_these_differ(self, finding: Finding) -> bool:
         left, right = finding.left, finding.right

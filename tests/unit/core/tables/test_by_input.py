@@ -41,7 +41,7 @@ def test_a_key_that_changes_before_the_other_side_has_caught_up_stays_pending(pa
 
 def test_a_deletion_is_compared_only_where_the_table_had_the_key(pair: Pair) -> None:
     assert pair.go_on("L:a=1 L:a=- L!10 R!10") == (0, [], [[], []])
-    assert pair.go_on("L:a=2 L!20 R:a=2 R!20 L:a=- L!30 R!30") == (1, ["missing"], [[], []])
+    assert pair.go_on("L:a=2 L!20 R:a=2 R!20 L:a=- L!30 R!30") == (1, ["extra"], [[], []])
 
 
 def test_a_row_of_one_side_that_both_then_delete_leaves_nothing_behind(pair: Pair) -> None:
@@ -130,3 +130,103 @@ def test_a_batch_looks_at_its_own_rows_and_not_at_those_of_the_batches_behind_it
 def test_a_batch_has_the_rows_below_its_end_whenever_their_keys_came_first(pair: Pair) -> None:
     # Key a is open for longer than b, and its latest row is of the next batch.
     assert pair.go_on("L:a=1,b=1,a=2 L!10/2 R:b=1 R!10") == (1, [], [[2], []])
+
+
+PACES = {"in step": "{L1} {R1} {L2} {R2}", "reference first": "{L1} {L2} {R1} {R2}"}
+VALUES = {
+    "L:a=3 L!2 R!2": "changed",
+    "L!2 R:a=3 R!2": "changed",
+    "L:a=3 L!2 R:a=4 R!2": "changed",
+    "L:a=- L!2 R!2": "extra",
+    "L:a=- L!2 R:a=4 R!2": "extra",
+    "L!2 R:a=- R!2": "missing",
+    "L:a=3 L!2 R:a=- R!2": "missing",
+}
+"""What both versions write of a key that had the value 2, and the difference of their tables then."""
+paces = pytest.mark.parametrize("pace", PACES.values(), ids=PACES)
+
+
+def in_pace(pace: str, later: str) -> str:
+    """Both versions write the key with the value 2, then what comes `later`: that of the left comes first."""
+    ends = later.index("L!2") + len("L!2")
+    return pace.format(L1="L:a=2 L!1", R1="R:a=2 R!1", L2=later[:ends], R2=later[ends:])
+
+
+def known(kind: str, when: str = "") -> Pair:
+    """Two versions with a known difference of a kind."""
+    declared = f"{{id: K, when: {{divergences: [{kind}]{when}}}, owner: o, expires: 2999-12-31, "
+    return Pair(more=f"known_differences: [{declared}ceiling: {{count: 9}}}}]\n")
+
+
+@paces
+@pytest.mark.parametrize(("later", "kind"), VALUES.items(), ids=VALUES)
+def test_what_the_tables_hold_names_a_difference_whatever_the_pace(
+    pair: Pair, later: str, kind: str, pace: str
+) -> None:
+    assert pair.go_on(in_pace(pace, later))[1:] == ([kind], [[], []])
+
+
+@paces
+@pytest.mark.parametrize(("later", "kind"), VALUES.items(), ids=VALUES)
+def test_a_known_difference_covers_a_row_by_what_the_tables_hold_whatever_the_pace(
+    later: str, kind: str, pace: str
+) -> None:
+    for declared in ("missing", "extra", "changed"):
+        pair = known(declared)
+        pair.go_on(in_pace(pace, later))
+        comparison = pair.driver.comparison
+        found = comparison.diverged, comparison.differences.known.hits, comparison.holes
+        assert found == ((False, {"K": 1}, []) if declared == kind else (True, {}, []))
+
+
+UNDECIDED, COVERED, DIFFERS = (False, {}, 1), (False, {"K": 1}, 0), (True, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "when", "later", "found"),
+    [
+        ("changed", ", fields: [v]", "L:a=3 L!2 R!2", UNDECIDED),
+        ("changed", ", fields: [v]", "L:a=3 L!2 R:a=4 R!2", COVERED),
+        ("changed", ", fields: [v], where: {k: b}", "L:a=3 L!2 R!2", DIFFERS),
+        ("changed", ", where: {k: a}", "L:a=3 L!2 R!2", COVERED),
+        ("changed", ", where: {v: 3}", "L:a=3 L!2 R!2", UNDECIDED),
+        ("changed", ", where: {v: 4}", "L:a=3 L!2 R!2", DIFFERS),
+        ("extra", ", where: {k: a}", "L:a=- L!2 R!2", COVERED),
+        ("extra", ", where: {k: b}", "L:a=- L!2 R!2", DIFFERS),
+        ("extra", ", where: {v: 2}", "L:a=- L!2 R!2", UNDECIDED),
+        ("extra", ", where: {k: b, v: 2}", "L:a=- L!2 R!2", DIFFERS),
+        ("extra", ", where: {v: 2}", "L!2 R:a=- R!2", DIFFERS),
+        ("missing", ", where: {v: 2}", "L!2 R:a=- R!2", UNDECIDED),
+    ],
+)
+def test_what_only_the_row_of_the_table_would_tell_is_undecided(
+    kind: str, when: str, later: str, found: tuple[bool, dict[str, int], int]
+) -> None:
+    pair = known(kind, when)
+    pair.go_on(in_pace(PACES["in step"], later))
+    comparison = pair.driver.comparison
+    assert (comparison.diverged, comparison.differences.known.hits, len(comparison.holes)) == found
+    assert all("is not kept" in hole.reason for hole in comparison.holes)
+
+
+def test_beyond_the_ceiling_of_a_known_difference_nothing_is_undecided() -> None:
+    pair = known("changed", ", fields: [v]")
+    pair.go_on("L:a=2 R:a=2 L!1 R!1")
+    pair.go_on(" ".join(f"L:a={at} R:a={-at} L!{at} R!{at}" for at in range(3, 12)))
+    assert not pair.driver.comparison.diverged
+    pair.go_on("L:a=12 L!12 R!12")
+    assert (pair.driver.comparison.diverged, pair.driver.comparison.holes) == (True, [])
+
+
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+def test_no_later_row_is_the_other_half_of_a_difference_of_tables(order: str) -> None:
+    pair = Pair(order=order)
+    pair.go_on("L:a=2 R:a=2 L!1 R!1 L:a=3 L!2 R!2 L:a=4 L!3 R!3")
+    assert pair.go_on("R:a=3 L!4 R!4") == (1, ["changed"] * 3, [[], []])
+    assert [len(divergence.finding.witness) for divergence in pair.driver.findings()] == [0, 0, 0]
+
+
+def test_a_difference_that_was_told_is_not_told_again(pair: Pair) -> None:
+    pair.go_on("L:a=2 R:a=2 L!1 R!1 L:a=3 L!2 R!2")
+    assert pair.go_on("R:a=2 L!3 R!3 L:a=3 R:a=2 L!4 R!4") == (1, ["changed"], [[], []])
+    assert pair.superseded() == [1, 2]

@@ -36,3 +36,8 @@ def test_a_key_that_only_one_version_drops_for_the_same_input_is_unknown(pair: P
     assert pair.go_on("R1:a=1 R1!10") == (2, [], [[], []])
     assert [hole.reason for hole in pair.driver.comparison.holes] == [GONE]
     assert pair.go_on("L2:a=1,b=1 L2!20 R2:a=1 R2!20") == (3, ["missing"], [[], []])
+
+
+def test_a_table_written_anew_alone_is_compared_with_what_the_other_one_holds(pair: Pair) -> None:
+    pair.go_on("L0:a=1,b=1 L0!10 R0:a=1 R0!10")
+    assert pair.go_on("R1:a=2,b=1,c=1 R1!10") == (1, ["changed", "extra", "missing"], [[], []])
