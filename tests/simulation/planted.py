@@ -221,7 +221,7 @@ _note_gap = Intake._note_gap
 
 ALL: dict[str, Plant] = {
     "commits_apart": Plant("consumed of|undisturbed", CommitsApart),
-    "reads_twice": Plant("consumed of|says DIVERGED", ReadsTwice),
+    "reads_twice": Plant("consumed of|says DIVERGED|two events at offset", ReadsTwice),
     "fences_itself": Plant(
         "took effect though|has no partner",
         store=FencesItself,
