@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
+from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
@@ -38,12 +38,13 @@ class MemorySource:
         self._next_said: int | None = None
         self.down: str | None = None
         self.read_from_ms: int | None = None
-        self._marks: Marks = {side: {} for side in Side}
+        self._marks: dict[Side, Mapping[int, Mark]] = {side: {} for side in Side}
 
     def reader(self) -> MemorySource:
         """Another source of the same topics, for another matcher."""
         other = MemorySource(batch=self._batch)
         other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
+        other._marks = self._marks
         return other
 
     # -- changes to the topics -----------------------------------------------------------------------------
@@ -82,7 +83,7 @@ class MemorySource:
     def create_anew(self, side: Side, partitions: int = 1) -> None:
         """Delete the topic, if it exists, and create a new one: empty, with another id."""
         self._deleted.discard(side)
-        self._marks = {**self._marks, side: {}}
+        self._marks[side] = {}
         self._topics[side] = _MemoryTopic(f"{self._topics[side].id}1", partitions)
 
     def add_partition(self, side: Side) -> None:
@@ -107,11 +108,16 @@ class MemorySource:
     def remember(self, marks: Marks) -> None:
         """Store the marks with the topic: they are deleted with it."""
         if not self.down:
-            self._marks = {side: {**self._marks[side], **marks[side]} for side in Side}
+            for side in Side:
+                self._marks[side] = {**self._marks[side], **marks[side]}
+
+    def forget(self) -> None:
+        """Remove all marks, as where the consumer group has expired."""
+        self._marks.update({side: {} for side in Side})
 
     def remembered(self) -> Marks:
         """The marks stored last."""
-        return self._marks
+        return dict(self._marks)
 
     def bound(self) -> Positions | None:
         """The first records from `read_from_ms` on; else the ends."""

@@ -69,6 +69,8 @@ class ComparisonRun:
     It begins where the comparison file says, or the last of its `resets`. `refusal` says why it has no start,
     `shard` what it reads. `opening` finds a start at the input; it may outlive a run that has not begun.
     `resets_before` is how many resets other shards had made when this one began without any state.
+    `after_other` is the time when the state of another comparison file began that this run came after: what
+    Kafka remembers of an earlier run of this file counts no more.
     `mask` has its secret before the run begins.
     """
 
@@ -107,6 +109,7 @@ class ComparisonRun:
         self._awaited_until: float | None = None
         self._placed_behind: list[Hole] = []
         self.resets_before = 0
+        self.after_other: str | None = None
 
     # -- the start -----------------------------------------------------------------------------------------
 
@@ -369,6 +372,14 @@ class ComparisonRun:
 
     # -- state ---------------------------------------------------------------------------------------------
 
+    def beginning(self, resets: Resets, started_at: str) -> dict[str, Any]:
+        """The head of the checkpoint with which the last of these resets ends this run."""
+        return {**resets.beginning(self._digest, started_at, self.topics.state()), **self._came_after()}
+
+    def _came_after(self) -> dict[str, Any]:
+        """`after_other` as a member of a head, if there is one."""
+        return {} if self.after_other is None else {"after_other": self.after_other}
+
     def state(self) -> dict[str, Any]:
         """The small state of the run, without that of the comparison."""
         intake, reporter = self.intake, self.reporter
@@ -389,6 +400,7 @@ class ComparisonRun:
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
             "resets_before": self.resets_before,
+            **self._came_after(),
             "start": None if intake.cut is None else intake.cut.state(),
             **self._resets.state(),
             "max_unmatched": intake.max_unmatched,

@@ -97,7 +97,7 @@ class ResetCommit:
         made = self._with_one_more(wish.request, begun, run, resets)
         try:
             started_at = made.records[-1].at.isoformat()
-            writer.begin_anew(checkpoint.encode(made.beginning(self._digest, started_at, run.topics.state())))
+            writer.begin_anew(checkpoint.encode(run.beginning(made, started_at)))
         except StoreError as error:
             self._refuse(wish, str(error), unsure=True)
             raise

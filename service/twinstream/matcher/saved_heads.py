@@ -6,6 +6,7 @@ A worker reads them to say what a reset drops, and whether the state of another 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -65,6 +66,12 @@ def note_other_file(name: str, saved: Sequence[bytes]) -> None:
         verdict=None if before is None else before.verdict,
         divergences=0 if before is None else before.divergences,
     )
+
+
+def began_last(saved: Sequence[bytes]) -> str | None:
+    """When the last of the states with these heads began; None where none is saved."""
+    known = [head["started_at"] for head in _decoded(saved) if head]
+    return max(known, key=datetime.fromisoformat, default=None)
 
 
 def difference_in(heads: Sequence[Head]) -> str:

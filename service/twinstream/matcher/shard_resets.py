@@ -67,11 +67,22 @@ class ShardResets:
 
     def made(self) -> int:
         """How many resets another shard has made; 0 where nothing of it is saved. Raises StoreError."""
-        if self._shards is None:
-            return 0
-        data = self._shards.head_of(0 if self._shard.number else 1)
-        head = checkpoint.decode(data) if data else {}
+        head = self._head_of_another()
         return Resets.of(head).made if head.get("spec_digest") == self._digest else 0
+
+    def after_other(self) -> str | None:
+        """When the state of another comparison file began that this comparison came after, if it did.
+
+        It is asked by a shard that has nothing saved: another shard has that state, or came after it.
+        """
+        head = self._head_of_another()
+        ours = head.get("spec_digest") == self._digest
+        return head.get("after_other" if ours else "started_at")
+
+    def _head_of_another(self) -> Mapping[str, Any]:
+        """The head of shard 0, or for that of the next; empty where nothing is saved. Raises StoreError."""
+        data = b"" if self._shards is None else self._shards.head_of(0 if self._shard.number else 1)
+        return checkpoint.decode(data) if data else {}
 
     def look(self, resets: Resets) -> None:
         """See whether another shard has begun later, if it is time."""
@@ -126,7 +137,7 @@ class ShardResets:
         start = resets.applied_to(self._spec).start
         holes = [Hole(PLACE_LOST.format(shard=self._shard))] if resets.rested else []
         placed = self._placed(run, start, holes) if start.at in ("earliest", "offsets") else {}
-        return {**resets.beginning(self._digest, head["started_at"], run.topics.state()), **placed}
+        return {**run.beginning(resets, head["started_at"]), **placed}
 
     def _here(self, run: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
         """The head with which this shard begins where it rests; None where it does not."""
@@ -134,7 +145,7 @@ class ShardResets:
         if ground is not None and (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
             hole = Hole(CANNOT_REST.format(shard=self._shard, reason=unfit))
             return {
-                **resets.beginning(self._digest, head["started_at"], run.topics.state()),
+                **run.beginning(resets, head["started_at"]),
                 **_behind([hole], ground.positions),
             }
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
@@ -143,7 +154,7 @@ class ShardResets:
             return None
         start = resets.applied_to(self._spec).start
         here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
-        return resets.moved_to(here).beginning(self._digest, head["started_at"], run.topics.state())
+        return run.beginning(resets.moved_to(here), head["started_at"])
 
     def _placed(self, run: ComparisonRun, start: Start, holes: list[Hole]) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""

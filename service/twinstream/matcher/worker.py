@@ -10,9 +10,10 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -46,12 +47,22 @@ from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.memory import FreedMemory, watch_memory
 from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
-from twinstream.matcher.saved_heads import SavedHeads, difference_in, note_other_file
+from twinstream.matcher.saved_heads import SavedHeads, began_last, difference_in, note_other_file
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences
-from twinstream.ports import CheckpointStore, Clock, Item, OwnersRelay, Publisher, Recall, Source, Stored
+from twinstream.ports import (
+    CheckpointStore,
+    Clock,
+    Item,
+    Marks,
+    OwnersRelay,
+    Publisher,
+    Recall,
+    Source,
+    Stored,
+)
 from twinstream.processes.remote_status import FOREIGN
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.standby import Bulletin, OwnersWord, standing_by
@@ -130,7 +141,7 @@ class Worker:
         self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
         self._run = self._new_run()
         self._freed = FreedMemory()
-        self._owns = self._came_after = False
+        self._owns = False
         self._next_beat = self._next_note = 0.0
 
     def _new_run(self) -> ComparisonRun:
@@ -356,24 +367,49 @@ class Worker:
         except MovedAway as moved:
             return self._turn_away(moved)
         if self._shards is not None and not any(ours):
-            try:
-                self._shards.forget(state.found)
-            except StoreError as error:
-                return self._wait_for(str(error), standby=isinstance(error, Unready))
-            note_other_file(self._spec.name, state.heads)
-            self._heads.divided, self._came_after = None, True
-            return self._wait_for("it begins anew")
+            return self._replace_other_file(self._shards, state)
         self._resets = max(map(Resets.of, ours), key=lambda resets: resets.made, default=Resets())
         self._run = self._new_run()
         self._run.refusal = reason = f"{state}{difference_in(ours)}"
         return self._wait_for(reason)
+
+    def _replace_other_file(self, shards: ShardStore, state: Divided) -> bool:
+        """Drop the state of another number of shards, and another file; returns False.
+
+        The first shard does it, once no process works on that state.
+        """
+        try:
+            shards.check_idle(state.found)
+            if self._shard.number == 0:
+                note_other_file(self._spec.name, state.heads)
+                if not self._begin_after(state.heads, self._source.remembered()):
+                    shards.forget(state.found)
+        except SourceError as error:
+            return self._wait_for(str(error), unreachable="kafka")
+        except StoreError as error:
+            return self._wait_for(str(error), standby=isinstance(error, Unready))
+        self._heads.divided = None
+        return self._wait_for("it begins anew")
+
+    def _begin_after(self, heads: Sequence[bytes], marks: Marks) -> bool:
+        """Replace the state of another file, with these heads, by the beginning of this one.
+
+        Returns False, and changes nothing, where Kafka knows of a later run of this file: then the store went
+        back to a state from before the change of the file, so the state of that run was lost.
+        """
+        began = began_last(heads)
+        if began is None or past_of(marks, self._digest, began) is not None:
+            return False
+        now = max(self._clock.now(), datetime.fromisoformat(began))  # A clock may have been set back.
+        beginning = Resets().beginning(self._digest, now.isoformat(), ())
+        self._writer.begin_anew(checkpoint.encode({**beginning, "after_other": began}))
+        return True
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish the reason why there is no start yet; returns False."""
         situation = self._run.situation
         situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
         situation.unreachable = [unreachable] if unreachable else []
-        self._came_after = self._came_after and not (standby or unreachable == "redis")
         self._tell()
         return False
 
@@ -468,16 +504,24 @@ class Worker:
 
     def _resume(self, stored: Stored) -> None:
         """Restore the saved state, or begin where the topics begin."""
-        topics = self._source.topics()
-        head, marks = self._usable_head(stored), self._source.remembered()
+        topics, marks = self._source.topics(), self._source.remembered()
+        # What other shards noted of their partitions says nothing of these.
+        own = {side: {p: mark for p, mark in marks[side].items() if self._shard.has(p)} for side in Side}
+        head = self._saved_head(stored)
         if stored.sequence is None and (place := moved_to(marks)):
             raise MovedAway(place)
-        self._came_after = self._came_after or (head is None and stored.sequence is not None)
-        # Where the state of another file was there, nothing was lost: the note is from before that.
-        past = None if self._came_after else past_of(marks, self._digest)
+        if head is not None and head["spec_digest"] != self._digest:
+            note_other_file(self._spec.name, [stored.head])
+            if not self._begin_after([stored.head], own):
+                self._store.clear()
+            self._resume(self._store.load())
+            return
+        after_other = self._shard_resets.after_other() if head is None else head.get("after_other")
+        past = past_of(own, self._digest, after_other)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)
+        run.after_other = after_other
         if head is None and past is None:
             run.resets_before = self._shard_resets.made()
         if head is None or head.get("anew"):
@@ -516,8 +560,8 @@ class Worker:
         reports = self._reports.state(self.comparison.proven.doubted)
         return {**self._run.state(), **reports, **self._secrecy.state()}
 
-    def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
-        """The head of the saved checkpoint; None if there is none that can be used."""
+    def _saved_head(self, stored: Stored) -> dict[str, Any] | None:
+        """The head of the saved checkpoint, maybe of another file; None if there is none."""
         if stored.sequence is None:
             return None
         self._writer.adopt(stored.sequence)
@@ -526,10 +570,7 @@ class Worker:
             raise MovedAway(head["moved"]["place"])
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)
-            return head
-        note_other_file(self._spec.name, [stored.head])
-        self._store.clear()
-        return None
+        return head
 
 
 def _found_of(head: Mapping[str, Any]) -> TimesFound:

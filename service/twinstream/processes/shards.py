@@ -94,16 +94,16 @@ class ShardStore:
                 store.clear()
                 store.release()
 
-    def forget(self, shards: int) -> None:
-        """Delete the state of another number of shards, which belongs to another comparison file.
-
-        Raises Unready while a process works on it.
-        """
+    def check_idle(self, shards: int) -> None:
+        """Raise Unready while a process works on the state of another number of shards, and another file."""
         for number in range(shards):
             with closing(self._shelf.store(Shard(number, shards))) as store:
                 if not store.acquire():
                     raise Unready(OWNED.format(found=shards, wanted=self._shard.of))
                 store.release()
+
+    def forget(self, shards: int) -> None:
+        """Delete the state of another number of shards."""
         self._replace(shards)
 
     def renew(self, sequence: int) -> bool:

@@ -105,12 +105,15 @@ def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], 
     }
 
 
-def past_of(marks: Marks, digest: str) -> Past | None:
+def past_of(marks: Marks, digest: str, after_other: str | None = None) -> Past | None:
     """The memory of the group; None if there is none, or if it is about another comparison file.
 
-    Another file may share one topic with this one: then it has replaced the notes of that topic alone.
+    Another file may share one topic with this one: then it has replaced the notes of that topic alone. The
+    notes of a run from before `after_other`, the time when another file began, do not count: that run ended
+    when its file was replaced.
     """
-    every_note = {side: _notes(marks[side]) for side in Side}
+    since = None if after_other is None else datetime.fromisoformat(after_other)
+    every_note = {side: _later(since, digest, _notes(marks[side])) for side in Side}
     notes = {side: _about(digest, every_note[side]) for side in Side}
     if any(every_note[side] and not notes[side] for side in Side):
         return None
@@ -153,6 +156,15 @@ def _notes(marks: Mapping[int, Mark]) -> dict[int, Backup]:
         with suppress(ValidationError):
             notes[partition] = Backup.model_validate_json(mark.note)
     return notes
+
+
+def _later(since: datetime | None, digest: str, notes: Mapping[int, Backup]) -> dict[int, Backup]:
+    """All notes but those about a comparison file whose run began before a time."""
+    return {
+        partition: note
+        for partition, note in notes.items()
+        if since is None or note.digest != digest or note.run >= since
+    }
 
 
 def _about(digest: str, notes: Mapping[int, Backup]) -> dict[int, Backup]:

@@ -23,6 +23,7 @@ def losing(start: Any, number: int) -> Players:
     assert players.turns().gate.answer == "pass"
     players.kill(number)
     players.team.shelf.storage(Shard(number, 2)).stored = EMPTY
+    players.team.source.forget()
     return players
 
 
@@ -34,6 +35,23 @@ def test_a_shard_that_has_lost_a_reset_begins_anew_with_the_others(start: Any, n
     matched = 24 if start == "ends" else 72
     assert (view.status.reset_count, view.status.matched, view.gate.answer) == (1, matched, "pass")
     assert [worker._resets.made for worker in players.working.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_shard_that_has_lost_its_state_begins_where_kafka_remembers_of_its_own_partitions(
+    number: int,
+) -> None:
+    players = playing()
+    assert isinstance(players.reset("now"), Reset)
+    write_all(players.team, 24)
+    before = players.turns()
+    assert before.gate.answer == "pass"
+    players.kill(number)
+    players.team.shelf.storage(Shard(number, 2)).stored = EMPTY
+    write_all(players.team, 24)
+    view = players.turns(24)
+    assert (view.gate.answer, view.status.hole_count) == ("pass", 0)
+    assert view.status.matched == before.status.matched + 24
 
 
 @pytest.mark.parametrize("jump", [0.0, -3600.0])

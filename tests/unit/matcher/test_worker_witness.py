@@ -45,15 +45,26 @@ def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_
     assert (status.verdict, status.matched, status.started_at) == ("EQUIVALENT", 30, began)
 
 
-@pytest.mark.parametrize("retained", [False, True])
-def test_a_file_that_is_put_back_after_another_one_has_lost_nothing(*, retained: bool) -> None:
+OTHER = SPEC + "limits: {recent_matches: 7}\n"
+
+
+def _put_back() -> Bench:
+    """A comparison whose file was replaced by another one, and is put back; Kafka remembers its first run."""
     bench = _after_a_run(diverged=True)
-    bench.storage, kept = MemoryStorage(), bench.source.remembered()
-    bench.spec = SPEC + "limits: {recent_matches: 7}\n"
+    kept = bench.source.remembered()
+    bench.clock.advance(10)
+    bench.spec = OTHER
     bench.run(bench.started(), steps=20)
     bench.restarted().stop()
+    bench.clock.advance(10)
     bench.spec = SPEC
     bench.source.remember(kept)  # As they are where the other file has other topics.
+    return bench
+
+
+@pytest.mark.parametrize("retained", [False, True])
+def test_a_file_that_is_put_back_after_another_one_has_lost_nothing(*, retained: bool) -> None:
+    bench = _put_back()
     bench.source._topics[Side.LEFT].rows[0].pop(5)
     worker = bench.worker()
     if retained:
@@ -65,6 +76,53 @@ def test_a_file_that_is_put_back_after_another_one_has_lost_nothing(*, retained:
     assert worker.start()
     status = bench.run(worker, steps=20)
     assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 29, [])
+
+
+def test_a_process_that_is_started_again_knows_that_its_file_came_after_another_one() -> None:
+    bench = _put_back()
+    bench.source.retain(Side.LEFT, 0, 1)
+    for _ in range(2):
+        assert "no safe start: the reference has no records below offset 1 " in bench.refused().reason
+
+
+def test_what_kafka_remembers_of_an_earlier_run_of_the_file_is_no_loss_later() -> None:
+    bench = _put_back()
+    kept = bench.source.remembered()
+    bench.source._topics[Side.LEFT].rows[0].pop(5)
+    bench.run(bench.started(), steps=20)
+    bench.source.remember(kept)  # The marks of the new run have not reached Kafka.
+    worker = bench.restarted()
+    bench.write_both(("a", 30))
+    status = bench.run(worker, steps=20)
+    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 30, [])
+    assert bench.reset(worker, ResetRequest(id="r", by="ann", reason="mended", address="", start=None))
+    bench.source.remember(kept)
+    bench.restarted().stop()
+    assert bench.run(bench.restarted(), steps=20).holes == []
+
+
+def test_a_store_that_went_back_to_before_a_change_of_the_file_has_lost_the_run_of_the_new_one() -> None:
+    bench = Bench()
+    bench.write_both(*EVENTS[:10])
+    bench.run(bench.started(), steps=20)
+    bench.restarted().stop()
+    older = deepcopy(bench.storage)
+    bench.clock.advance(10)
+    bench.spec = OTHER
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS[10:])
+    bench.write(Side.RIGHT, *EVENTS[11:])
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    worker.stop()
+    for side in Side:
+        bench.source.retain(side, 0, 12)
+    bench.storage = older
+    status = bench.run(bench.started(), steps=20)
+    assert (status.verdict, status.hole_count) == ("INCONCLUSIVE", 3)
+    assert status.holes[0].reason.startswith(
+        "the state in the store was lost, and Kafka no longer has offsets 0–11 of "
+    )
+    assert "a difference had been found before the state in the store was lost" in status.holes[-1].reason
 
 
 def test_a_store_that_fell_back_to_an_older_state_passes_nothing_until_it_has_come_as_far() -> None:

@@ -12,7 +12,7 @@ from tests.support.workers import SPEC
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.errors import Replaced
+from twinstream.errors import Replaced, StoreError
 from twinstream.matcher.worker import Worker
 from twinstream.ports import EMPTY, Checkpoint
 from twinstream.processes.shards import EMPTY_TRIES, ShardStore
@@ -384,6 +384,109 @@ def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it
     assert not worker.start()
     assert worker.start()
     assert (team.view([worker]).status.matched, team.shelf.in_effect) == (24, 1)
+
+
+OTHER = DIVIDED + "limits: {recent_matches: 7}\n"
+
+
+def begun_again(team: Team, shards: int, spec: str) -> list[Worker]:
+    """The workers of another number and another file, once the first of them has replaced the state."""
+    team.clock.advance(10)
+    team.shards, team.spec = shards, spec
+    workers = [team.worker(number) for number in range(shards)]
+    assert [worker.start() for worker in reversed(workers)] == [False] * shards
+    team.clock.advance(1)
+    assert [worker.start() for worker in reversed(workers)] == [True] * shards, team.said(0).waiting_for
+    return workers
+
+
+def stepping(team: Team, worker: Worker) -> None:
+    for _ in range(5):
+        worker.step()
+        team.clock.advance(1)
+
+
+def reset_behind_a_difference(shards: int) -> Team:
+    """A comparison in so many shards that was reset behind a difference, passes, and was stopped."""
+    team, workers = running(shards)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).gate.answer == "fail"
+    team.clock.advance(10)
+    ends = {str(partition): end for partition, end in team.source.topics()[Side.LEFT].ends.items()}
+    others = {str(partition): end for partition, end in team.source.topics()[Side.RIGHT].ends.items()}
+    assert reset(team, workers[0], {"at": "offsets", "reference": ends, "candidate": others})
+    for number, worker in enumerate(workers):
+        team.shelf.storage(Shard(number, shards)).lease = None
+        if number:
+            team.clock.advance(1)
+            with pytest.raises(Replaced):
+                stepping(team, worker)
+            team.shelf.storage(Shard(number, shards)).lease = None
+    workers = team.started()
+    write_all(team, 8)
+    assert team.view(workers).gate.answer == "pass"
+    for worker in workers:
+        worker.stop()
+    return team
+
+
+@pytest.mark.parametrize(("before", "between"), [(2, 1), (1, 2), (3, 2)])
+def test_a_number_and_a_file_that_are_put_back_begin_where_the_file_says(before: int, between: int) -> None:
+    team = reset_behind_a_difference(before)
+    kept = team.source.remembered()
+    for worker in begun_again(team, between, OTHER):
+        worker.stop()
+    team.source.remember(kept)
+    workers = begun_again(team, before, DIVIDED)
+    view = team.view(workers)
+    assert (view.gate.answer, view.status.reset_count, view.status.hole_count) == ("fail", 0, 0)
+
+
+def test_a_process_that_ends_while_it_replaces_another_number_and_file_leaves_no_earlier_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    team = reset_behind_a_difference(1)
+    kept = team.source.remembered()
+    for worker in begun_again(team, 2, OTHER):
+        worker.stop()
+    team.source.remember(kept)
+    team.clock.advance(10)
+    team.shards, team.spec = 1, DIVIDED
+    for broken in ("save", "_replace"):
+        worker = team.worker(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(ShardStore, broken, failing)
+            assert not worker.start()
+        assert "redis is away" in (team.status().waiting_for or "")
+        team.shelf.storage(Shard()).lease = None
+    worker = team.worker(0)
+    assert not worker.start()
+    team.shelf.storage(Shard()).lease = None
+    view = team.view(team.started())
+    assert (view.gate.answer, view.status.reset_count) == ("fail", 0)
+
+
+def failing(*_: Any) -> None:
+    raise StoreError("redis is away")
+
+
+def test_a_store_that_went_back_to_another_number_and_file_has_lost_the_run_of_this_one() -> None:
+    team = stopped(1)
+    older = team.shelf.storage(Shard()).stored
+    workers = begun_again(team, 2, OTHER)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).gate.answer == "fail"
+    for worker in workers:
+        worker.stop()
+    team.shelf.storages.clear()
+    team.shelf.storage(Shard()).stored, team.shelf.in_effect = older, 1
+    for side in Side:
+        for partition in range(4):
+            team.source.retain(side, partition, 8)
+    view = team.view(begun_again(team, 2, OTHER))
+    assert (view.status.verdict, view.status.hole_count > 0) == ("INCONCLUSIVE", True)
 
 
 def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> None:
