@@ -194,13 +194,14 @@ class ComparisonRun:
     def _is_of_another_beginning(self, past: Past) -> bool:
         """Whether a reset lies between Kafka's marks and the stored state; a lost one is a hole.
 
-        The last reset may have the number of one that was lost; then the time of it differs.
+        The last reset may have the number of one that was lost; then the time of it differs: the later one is
+        that by which the comparison began last.
         """
         noted, resets = past.account, self._resets
-        if noted.resets > resets.made:
+        begun = resets.records[-1].at if resets.records else noted.run
+        if (noted.resets, noted.run) > (resets.made, begun):
             self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
-        is_last = not resets.records or resets.records[-1].at == noted.run
-        return noted.resets != resets.made or not is_last
+        return (noted.resets, noted.run) != (resets.made, begun)
 
     def recall_rest(self, past: Past | None) -> None:
         """Reread if the stored state is older than Kafka's marks: no pass before it has come as far."""

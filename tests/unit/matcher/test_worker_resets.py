@@ -386,6 +386,29 @@ def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_o
     )
 
 
+def test_a_store_without_the_last_reset_but_with_another_of_its_number_has_lost_it() -> None:
+    bench, worker = diverged()
+    older = bench.storage.stored
+    assert bench.reset(worker, request("now"))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:5])
+    assert bench.run(worker).verdict == "EQUIVALENT"
+    worker.stop()
+    primary, bench.storage.stored = bench.storage.stored, older
+    start = {"at": "offsets", "reference": {"0": 0}, "candidate": {"0": 0}}
+    assert bench.reset(bench.restarted(), request(start, "r-2"))
+    assert bench.run(bench.restarted(), steps=20).verdict == "DIVERGED"
+    bench.storage.stored = primary
+    worker = bench.restarted()
+    status = bench.run(worker, steps=20)
+    assert (status.verdict, status.reset_count) == ("INCONCLUSIVE", 1)
+    (hole,) = status.holes
+    assert hole.reason == "a reset was lost, since the state in the store was lost in part: reset it again"
+    start = {"at": "offsets", "reference": {"0": 30}, "candidate": {"0": 29}}
+    assert bench.reset(worker, request(start, "r-3"))
+    assert bench.run(bench.restarted(), steps=20).holes == []
+
+
 def test_a_reset_that_has_the_number_of_a_lost_one_begins_where_it_was_asked_to() -> None:
     bench, worker = diverged()
     older = bench.storage.stored
