@@ -40,11 +40,12 @@ class MemorySource:
         self.read_from_ms: int | None = None
         self._marks: dict[Side, Mapping[int, Mark]] = {side: {} for side in Side}
 
-    def reader(self) -> MemorySource:
-        """Another source of the same topics, for another matcher."""
+    def reader(self, before: MemorySource | None = None) -> MemorySource:
+        """Another source of the same topics, for another matcher: in the group of one `before` it, if given."""
         other = MemorySource(batch=self._batch)
         other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
-        other._marks = self._marks
+        if before is not None:
+            other._marks = before._marks
         return other
 
     # -- changes to the topics -----------------------------------------------------------------------------

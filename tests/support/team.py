@@ -37,6 +37,7 @@ class Team:
     clock: ManualClock = field(default_factory=ManualClock)
     publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
     sources: dict[int, MemorySource] = field(default_factory=dict)
+    groups: dict[Shard, MemorySource] = field(default_factory=dict)
     left_out: tuple[FallenStretch, ...] = ()
     starts: int = 0
     tokens: dict[int, str] = field(default_factory=dict)
@@ -50,7 +51,8 @@ class Team:
         shelf = self.shelf.owned_by(self.tokens[number])
         store, relay = ShardStore(shelf, shard), shelf.relay(shard)
         self.publishers[number] = MemoryPublisher()
-        self.sources[number] = source = self.source.reader()
+        self.sources[number] = source = self.source.reader(self.groups.get(shard))
+        self.groups[shard] = source
         publisher, secret = self.publishers[number], store.mask_secret
         ports = Ports(source, store, relay, publisher, self.clock, secret, shards=store)
         return Worker(spec, ports, shard, Caution(Trail(), self.left_out))

@@ -505,19 +505,17 @@ class Worker:
     def _resume(self, stored: Stored) -> None:
         """Restore the saved state, or begin where the topics begin."""
         topics, marks = self._source.topics(), self._source.remembered()
-        # What other shards noted of their partitions says nothing of these.
-        own = {side: {p: mark for p, mark in marks[side].items() if self._shard.has(p)} for side in Side}
         head = self._saved_head(stored)
-        if stored.sequence is None and (place := moved_to(marks)):
+        if place := moved_to(marks, stored.sequence, "" if head is None else head["started_at"]):
             raise MovedAway(place)
         if head is not None and head["spec_digest"] != self._digest:
             note_other_file(self._spec.name, [stored.head])
-            if not self._begin_after([stored.head], own):
+            if not self._begin_after([stored.head], marks):
                 self._store.clear()
             self._resume(self._store.load())
             return
         after_other = self._shard_resets.after_other() if head is None else head.get("after_other")
-        past = past_of(own, self._digest, after_other)
+        past = past_of(marks, self._digest, after_other)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets(topics))
         run = self._run = self._new_run()
         run.begin(topics, head)

@@ -208,7 +208,8 @@ def _to_service(
         )
     job = mark or Mark(owner="job", name=spec.name, digest=digest(spec), shards=1)
     if stored.sequence is None:
-        _leave(store, stored, {"started_at": ""}, place, job)
+        # Above all that Redis has lost: it counts about one a second.
+        _leave(store, stored._replace(sequence=int(time.time())), {"started_at": ""}, place, job)
         stored = store.load()
     claim.make(say)
     place.give(job.model_copy(update={"owner": "service"}))

@@ -4,8 +4,9 @@ With each checkpoint, its offsets are committed to the group `twinstream.NAME`, 
 recognizes a store that came back empty: it reads the comparison again from its old start, and says so until
 it has come as far as before. Only the checkpoint decides; a matcher continues without the group.
 
-A comparison that was moved to a Spark job has a note of that, too: there would be two owners if a store that
-came back empty made a service begin it again. The first checkpoint after the way back replaces it.
+A comparison that was moved to a Spark job has a note of that, too: there would be two owners if a service went
+on with it in a store that came back empty, or as it was before the move. The first checkpoint after the way
+back replaces it.
 """
 
 from __future__ import annotations
@@ -133,20 +134,29 @@ def past_of(marks: Marks, digest: str, after_other: str | None = None) -> Past |
     )
 
 
-def moved_marks(marks: Marks, place: str) -> Marks:
-    """The same marks, with notes that the comparison was moved to a place."""
+def moved_marks(marks: Marks, place: str, sequence: int | None = None) -> Marks:
+    """The same marks, with notes that the comparison was moved to a place, by the checkpoint `sequence`."""
 
     def moved(mark: Mark, note: Backup) -> Mark:
-        return Mark(mark.offset, note.model_copy(update={"moved": place}).model_dump_json())
+        update = {"moved": place, "sequence": max(note.sequence, sequence or 0)}
+        return Mark(mark.offset, note.model_copy(update=update).model_dump_json())
 
     notes = {side: _notes(marks[side]) for side in Side}
     return {side: {p: moved(marks[side][p], note) for p, note in notes[side].items()} for side in Side}
 
 
-def moved_to(marks: Marks) -> str:
-    """Where the comparison was moved, as its newest note says, whatever its file was; empty if it was not."""
+def moved_to(marks: Marks, sequence: int | None = None, began: str = "") -> str:
+    """Where the comparison was moved, as its newest note says, whatever its file was; empty if it was not.
+
+    A checkpoint in the store that is no older, of this `sequence` and a run that `began` then, has come after
+    the move, so the comparison is back. One that is older was there before the move, and has come back.
+    """
     every = (note for side in Side for note in _notes(marks[side]).values())
-    return max(((note.age, note.moved) for note in every), default=((), ""))[1]
+    newest = max(every, key=lambda note: (note.age, note.moved), default=None)
+    if newest is None or sequence is None:
+        return "" if newest is None else newest.moved
+    came_after = sequence > newest.sequence or datetime.fromisoformat(began) > newest.run
+    return "" if came_after else newest.moved
 
 
 def _notes(marks: Mapping[int, Mark]) -> dict[int, Backup]:

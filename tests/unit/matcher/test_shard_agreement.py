@@ -23,7 +23,7 @@ def losing(start: Any, number: int) -> Players:
     assert players.turns().gate.answer == "pass"
     players.kill(number)
     players.team.shelf.storage(Shard(number, 2)).stored = EMPTY
-    players.team.source.forget()
+    players.team.groups[Shard(number, 2)].forget()
     return players
 
 
@@ -38,7 +38,7 @@ def test_a_shard_that_has_lost_a_reset_begins_anew_with_the_others(start: Any, n
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_shard_that_has_lost_its_state_begins_where_kafka_remembers_of_its_own_partitions(
+def test_a_shard_that_has_lost_its_state_begins_where_kafka_remembers(
     number: int,
 ) -> None:
     players = playing()

@@ -434,10 +434,8 @@ def reset_behind_a_difference(shards: int) -> Team:
 @pytest.mark.parametrize(("before", "between"), [(2, 1), (1, 2), (3, 2)])
 def test_a_number_and_a_file_that_are_put_back_begin_where_the_file_says(before: int, between: int) -> None:
     team = reset_behind_a_difference(before)
-    kept = team.source.remembered()
     for worker in begun_again(team, between, OTHER):
         worker.stop()
-    team.source.remember(kept)
     workers = begun_again(team, before, DIVIDED)
     view = team.view(workers)
     assert (view.gate.answer, view.status.reset_count, view.status.hole_count) == ("fail", 0, 0)
@@ -447,10 +445,8 @@ def test_a_process_that_ends_while_it_replaces_another_number_and_file_leaves_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     team = reset_behind_a_difference(1)
-    kept = team.source.remembered()
     for worker in begun_again(team, 2, OTHER):
         worker.stop()
-    team.source.remember(kept)
     team.clock.advance(10)
     team.shards, team.spec = 1, DIVIDED
     for broken in ("save", "_replace"):

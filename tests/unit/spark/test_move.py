@@ -373,6 +373,42 @@ def test_a_move_is_known_to_a_service_whose_store_comes_back_empty() -> None:
     assert emptied(world).start(), "the checkpoint of the service has removed the note"
 
 
+def test_a_store_that_goes_back_to_before_a_move_makes_no_second_owner() -> None:
+    world = World()
+    before = world.storage.stored
+    world.to_spark()
+    worker = world.bench.worker()
+    assert not worker.start(), "from now on Kafka knows of it, too"
+    moved, world.storage.stored = world.storage.stored, before
+    for service in (worker, world.bench.worker()):
+        world.crash()
+        assert not service.start()
+        assert "it was moved to memory:/here" in (world.bench.status().waiting_for or "")
+    world.bench.spec = OTHER
+    world.crash()
+    assert not world.bench.worker().start(), "whatever the file"
+    world.bench.spec, world.storage.stored = SPEC, moved
+    world.crash()
+    world.to_service()
+    assert worker.start()
+    assert world.bench.run(worker).divergences.total == 1
+
+
+def test_a_reset_right_after_the_way_back_is_no_older_state() -> None:
+    world = World()
+    world.to_spark()
+    assert not world.bench.worker().start()
+    world.to_service()
+    kept = world.bench.source.remembered()
+    world.bench.clock.advance(10)
+    worker = world.bench.started()
+    assert world.bench.reset(worker, ResetRequest(id="r", by="ann", reason="mended", address=""))
+    world.bench.source.remember(kept)
+    stored = world.storage.stored
+    world.storage.stored = stored._replace(sequence=1)  # As in the first store of another number of shards.
+    assert world.bench.restarted().start()
+
+
 def test_a_service_that_waits_has_kafka_keep_the_note_of_the_move() -> None:
     world, asked = World(), list[Marks]()
     world.to_spark()

@@ -89,21 +89,21 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
             secret = b"" if settings.mask_key_file is not None else store.mask_secret()
             place = reached(spec.name, checkpoint)
             said = to_spark(spec, store, place, shards, secret)
-            note(spec, place.place, settings)
+            note(spec, place.place, settings, store.glance().sequence)
             return said
         make_topics(settings.brokers, results, settings.kafka)
         with closing(Claim(settings.brokers, results, settings.kafka, spec.name, uuid4().hex)) as claim:
             return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
 
 
-def note(spec: Spec, place: str, settings: Settings) -> None:
-    """Have Kafka know of the move to a place, too, if it can be reached: Redis may come back empty."""
+def note(spec: Spec, place: str, settings: Settings, sequence: int | None = None) -> None:
+    """Have Kafka know of the move to a place, too, if it can be reached: Redis may lose it."""
     from twinstream.adapters.kafka.source import KafkaSource
 
     topics = {side: spec.version_of(side).topic for side in Side}
     with closing(KafkaSource(settings.brokers, spec.name, topics, settings.kafka)) as source:
         try:
-            source.remember(moved_marks(source.remembered(), place))
+            source.remember(moved_marks(source.remembered(), place, sequence))
         except SourceError as error:
             _tell(f"{error}; so only Redis knows of the move until a service finds it there")
 
