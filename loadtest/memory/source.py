@@ -41,7 +41,7 @@ class MemorySource:
         self._marks: dict[Side, Mapping[int, Mark]] = {side: {} for side in Side}
 
     def reader(self, before: MemorySource | None = None) -> MemorySource:
-        """Another source of the same topics, for another matcher: in the group of one `before` it, if given."""
+        """Another source of the same topics, for another matcher: in the group of one `before` it."""
         other = MemorySource(batch=self._batch)
         other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
         if before is not None:

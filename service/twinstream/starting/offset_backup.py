@@ -4,9 +4,9 @@ With each checkpoint, its offsets are committed to the group `twinstream.NAME`, 
 recognizes a store that came back empty: it reads the comparison again from its old start, and says so until
 it has come as far as before. Only the checkpoint decides; a matcher continues without the group.
 
-A comparison that was moved to a Spark job has a note of that, too: there would be two owners if a service went
-on with it in a store that came back empty, or as it was before the move. The first checkpoint after the way
-back replaces it.
+A comparison that was moved to a Spark job has a note of that, too: there would be two owners if a service
+went on with it in a store that came back empty, or as it was before the move. The first checkpoint after the
+way back replaces it.
 """
 
 from __future__ import annotations
