@@ -309,6 +309,31 @@ def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
         assert standby.acquire() == taken
 
 
+def test_an_older_store_is_left_to_the_owner_that_was_there_a_moment_ago(
+    saved: Interrupted,
+    client: redis.Redis,
+    redis_url: str,
+    closing: Closing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    saved.save(DELTA)
+    standby = closing(RedisStore(redis_url, NAME, "standby"))
+    assert standby.glance().sequence == DELTA.sequence
+    assert not standby.acquire()
+    client.hset(MANIFEST, "sequence", 1)
+    client.delete(f"twinstream:{{{NAME}}}:lease")
+    assert not standby.acquire()
+    assert not saved.renew(DELTA.sequence)
+    saved.save(BASE._replace(sequence=3))
+    assert standby.glance().sequence == 3
+    assert not standby.acquire()
+    client.hset(MANIFEST, "sequence", 1)
+    client.delete(f"twinstream:{{{NAME}}}:lease")
+    for now, taken in ((1000.0, False), (1009.0, False), (1011.0, True)):
+        monkeypatch.setattr(standby, "_monotonic", lambda now=now: now)
+        assert standby.acquire() == taken
+
+
 @pytest.mark.parametrize(
     ("field", "junk"),
     [

@@ -6,12 +6,16 @@ the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated w
 
 from __future__ import annotations
 
-# The third argument is an owner known to be gone: its lease keeps nobody out. With a fourth one an empty
-# store is left to the owner that was there a moment ago: it writes all of its state again, if it lives.
+# The third argument is an owner known to be gone: its lease keeps nobody out. With a fourth one a store that
+# is empty, or has an older checkpoint than that one, is left to the owner that was there a moment ago: it
+# writes all of its state again, if it lives.
 ACQUIRE = """
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] and holder ~= ARGV[3] then return 0 end
-if ARGV[4] ~= '' and redis.call('EXISTS', KEYS[1]) == 0 then return -1 end
+if ARGV[4] ~= '' then
+  local sequence = tonumber(redis.call('HGET', KEYS[4], 'sequence') or 0) or 0
+  if redis.call('EXISTS', KEYS[1]) == 0 or sequence < tonumber(ARGV[4]) then return -1 end
+end
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   redis.call('INCR', KEYS[3])
   redis.call('SET', KEYS[1], ARGV[1])

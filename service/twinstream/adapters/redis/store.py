@@ -19,8 +19,9 @@ ends between two steps leaves the manifest as it was, and the next save sweeps w
 
 A write is refused unless `owner` is still the writer's token, whatever its lease says: a process that was
 paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Where the store has
-lost everything, the living owner takes it back; others leave an empty store to it for the length of a lease.
-Each step may be repeated, so the client may do so after a timeout.
+lost everything, the living owner takes it back; others leave an empty store to it for the length of a lease,
+and one with an older checkpoint than they have glanced at. Each step may be repeated, so the client may do so
+after a timeout.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ SWEPT = 100
 SEIZINGS = 5
 """How often ownership is tried for, as it may change hands between two attempts."""
 MEASURE_SECONDS = 60.0
-HELD, EMPTIED = 0, -1
-"""No epochs: another process holds the lease; or all is gone, and is left to the one that held it."""
+HELD, LOST = 0, -1
+"""No epochs: another process holds the lease; or its state is gone, and is left to the one that held it."""
 
 
 class RedisStore:
@@ -71,6 +72,7 @@ class RedisStore:
         self._presence = Presence(self._redis, self._prefix, self._token)
         self._vigil = Vigil(self._redis, self._prefix)
         self._glanced: Sequence[str] = ()
+        self._newest = 0
         self._checked = False
         self._epoch = 0
         self._left_until = 0.0
@@ -83,15 +85,16 @@ class RedisStore:
         """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
-        epoch = self._take("", leave_empty=self._monotonic() < self._left_until)
+        leave_lost = self._monotonic() < self._left_until
+        epoch = self._take("", leave_lost=leave_lost)
         if epoch == HELD and (gone := self._gone()):
-            epoch = self._take(gone)
+            epoch = self._take(gone, leave_lost=leave_lost)
         if epoch == HELD:
             self._left_until = math.inf
-        elif epoch == EMPTIED:
+        elif epoch == LOST:
             self._left_until = min(self._left_until, self._monotonic() + LEASE_MS / 1000)
         else:
-            self._left_until, self._epoch = 0.0, epoch
+            self._left_until, self._newest, self._epoch = 0.0, 0, epoch
             self._presence.keep()
         return epoch > HELD
 
@@ -104,12 +107,13 @@ class RedisStore:
                 return
         raise Unready("other processes keep taking its state")
 
-    def _take(self, gone: str, *, leave_empty: bool = False) -> int:
+    def _take(self, gone: str, *, leave_lost: bool = False) -> int:
         """The epoch of this owner; `HELD` while the lease of an owner that is not gone is running.
 
-        With `leave_empty` an empty store is not taken, which is `EMPTIED`.
+        With `leave_lost` a store that has lost everything, or the checkpoints of late, is not taken, which is
+        `LOST`.
         """
-        arguments = [self._token, LEASE_MS, gone, "1" if leave_empty else ""]
+        arguments = [self._token, LEASE_MS, gone, self._newest if leave_lost else ""]
         return int(self._script(redis_scripts.ACQUIRE, self._keys, arguments))
 
     def _gone(self) -> str:
@@ -195,7 +199,7 @@ class RedisStore:
             reports = self._read_reports(new)
         except _Gone:
             return EMPTY  # A save has replaced it meanwhile: the next glance sees the new one.
-        self._glanced = manifest.reports
+        self._glanced, self._newest = manifest.reports, max(self._newest, manifest.sequence or 0)
         return Stored(manifest.sequence, manifest.head, (), reports)
 
     def close(self) -> None:
