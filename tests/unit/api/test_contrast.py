@@ -116,6 +116,16 @@ def test_nothing_is_hidden_by_a_trial_that_does_not_know_all(more: dict[str, Any
     assert (numbers(doubted), doubted.why) == ((0, 0, 0, 1), [why])
 
 
+def test_nothing_is_hidden_of_a_comparison_whose_topics_may_be_others() -> None:
+    kept = found("a", 3, 4), found("b", 5, 6), found("c", 150, 150), found("d", 2, 2)
+    doubted = one_sided(live(*kept, hole_count=2), trial(found("z", 5, 6), begin=3))
+    assert (numbers(doubted), doubted.examples) == ((0, 1, 1, 2), [])
+    assert doubted.why == [
+        f"1 lie before {TRIAL} began, or where that is not known",
+        f"{NAME} has holes: its topic may be another one",
+    ]
+
+
 def test_nothing_is_hidden_by_a_trial_that_is_not_heard() -> None:
     doubted = one_sided(
         live(found("a", 3, 4), found("b", 5, 6)), trial(found("z", 5, 6))._replace(fresh=False)

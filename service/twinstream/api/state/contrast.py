@@ -5,6 +5,9 @@ comparisons. For each divergence of one comparison, the other either reports a d
 events, or has not settled all of its events yet, or has compared and settled them all and reports none. Only
 in the last case it *hides* the divergence. A comparison hides nothing while it is not heard, has not compared
 everything, or has found more than is kept of it, and hides nothing before the offsets at which it began.
+
+Nor is anything hidden of a comparison with holes. Its topics may have been created anew since, and the offsets
+of a topic are no places in another one.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
     """How `other` treats the divergences of `one`; the examples have no texts. Complexity: O(n)."""
     counted, lost = _counted(one), _lost(one)
     book = _Book(other)
-    outcomes = [(found, book.outcome(found)) for found in counted]
+    told = [(found, book.outcome(found)) for found in counted]
+    unsure = sum(outcome == "hidden" for _, outcome in told) if one.status.hole_count else 0
+    outcomes = [(found, "unknown" if unsure and outcome == "hidden" else outcome) for found, outcome in told]
     hidden = [found for found, outcome in outcomes if outcome == "hidden"]
     numbers = Counter(outcome for _, outcome in outcomes)
     return OneSided(
@@ -52,7 +57,7 @@ def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
         shared=numbers["shared"],
         open=numbers["open"],
         unknown=numbers["unknown"] + lost,
-        why=list(_why(one, other, book.doubts, numbers["unknown"], lost)),
+        why=list(_why(one, other, book.doubts, numbers["unknown"] - unsure, unsure, lost)),
     )
 
 
@@ -66,13 +71,18 @@ def _lost(one: ComparisonFacts) -> int:
 
 
 def _why(
-    one: ComparisonFacts, other: ComparisonFacts, doubts: Sequence[str], unknown: int, lost: int
+    one: ComparisonFacts, other: ComparisonFacts, doubts: Sequence[str], unknown: int, unsure: int, lost: int
 ) -> Iterator[str]:
-    """Why outcomes are unknown: the doubts about the other comparison, or else the positions concerned."""
+    """Why outcomes are unknown: the doubts about the other comparison, or else the positions concerned.
+
+    `unsure` are those that would be hidden, but for the holes of the comparison that reports them.
+    """
     if unknown and doubts:
         yield from doubts
     elif unknown:
         yield f"{unknown:,} lie before {other.status.name} began, or where that is not known"
+    if unsure:
+        yield f"{one.status.name} has holes: its topic may be another one"
     if lost:
         yield f"{lost:,} of {one.status.name} are counted, and not kept here"
 
