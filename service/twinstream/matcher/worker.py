@@ -74,7 +74,7 @@ from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
-from twinstream.starting.offset_backup import moved_marks, moved_to, past_of
+from twinstream.starting.offset_backup import LOST, moved_marks, moved_to, past_of
 from twinstream.starting.reset_model import Resets
 from twinstream.status.comparison import ComparisonStatus, Dependency, FoundOverTime, ShardStatus
 
@@ -370,8 +370,16 @@ class Worker:
             return self._replace_other_file(self._shards, state)
         self._resets = max(map(Resets.of, ours), key=lambda resets: resets.made, default=Resets())
         self._run = self._new_run()
-        self._run.refusal = reason = f"{state}{difference_in(ours)}"
+        self._run.refusal = reason = f"{self._lost_number() or state}{difference_in(ours)}"
         return self._wait_for(reason)
+
+    def _lost_number(self) -> str | None:
+        """The reason to wait where the store has lost the reset to this number of shards."""
+        with suppress(SourceError):
+            past = past_of(self._source.remembered(), self._digest)
+            if past is not None and past.account.resets > self._resets.made:
+                return f"a reset to --shards {self._shard.of} was lost, since {LOST} in part: reset it again"
+        return None
 
     def _replace_other_file(self, shards: ShardStore, state: Divided) -> bool:
         """Drop the state of another number of shards, and another file; returns False.

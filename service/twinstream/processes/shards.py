@@ -10,17 +10,27 @@ waits. Only a reset changes the number:
 
 An end between two steps leaves the old stores in effect, or the new ones with nothing but the beginning. A
 matcher on stores that are no longer in effect learns of it at its next beat (`Replaced`).
+
+Unless the server has gone back to before a change of the number: then the state in effect began before that of
+a living matcher, which puts its number back, and saves its whole state again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from typing import Any
 
+import structlog
+
+from twinstream.checkpoints import format as formatted
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
 from twinstream.explain.masking import fresh_secret
-from twinstream.ports import Checkpoint, Shelf, ShelfStore
+from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored
+
+log = structlog.get_logger()
 
 OWNED = (
     "another process owns this comparison with --shards {found}, and another file; this one takes over with "
@@ -39,12 +49,13 @@ class ShardStore:
         self._shelf, self._shard = shelf, shard
         self._own = own = shelf.store(shard)
         # What does not depend on the number of shards is done by the store itself.
-        self.load, self.glance, self.clear, self.release = own.load, own.glance, own.clear, own.release
+        self.glance, self.clear, self.release = own.glance, own.clear, own.release
         self.answers, self.memory_bytes = own.answers, own.memory_bytes
         self._in_effect: int | None = None
         self._secret = b""
         self._divided: Divided | None = None
         self._left = 0
+        self._head_saved = b""
         self._others: dict[Shard, ShelfStore] = {}
 
     def acquire(self) -> bool:
@@ -77,10 +88,17 @@ class ShardStore:
             self._others[shard] = self._shelf.store(shard)
         return self._others[shard].head()
 
+    def load(self) -> Stored:
+        """The state saved last."""
+        stored = self._own.load()
+        self._head_saved = stored.head
+        return stored
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Make a checkpoint take effect; a new beginning may also replace another number of shards."""
         with self._noticed():
             self._own.save(checkpoint)
+        self._head_saved = checkpoint.head
         if checkpoint.anew and self._in_effect not in (None, self._shard.of):
             self._replace(self._in_effect)
 
@@ -130,8 +148,14 @@ class ShardStore:
             raise
 
     def _look(self) -> None:
-        if self._shelf.begin(self._shard.of) != self._shard.of:
+        """Put the own number back where it is lost. Raises Replaced if another one is in effect by right."""
+        found = self._shelf.begin(self._shard.of)
+        if found == self._shard.of:
+            return
+        if not _all_before(self._heads(found), self._head_saved):
             raise Replaced("the comparison was reset with another number of shards")
+        log.warning("the number of shards is put back", found=found, shards=self._shard.of)
+        self._shelf.replace(found, self._shard.of)
 
     def mask_secret(self) -> bytes:
         """The key of the hashes of masked values, shared by all matchers of the comparison.
@@ -158,3 +182,16 @@ class ShardStore:
         for store in (self._own, *self._others.values()):
             store.close()
         self._shelf.close()
+
+
+def _all_before(saved: Sequence[bytes], own: bytes) -> bool:
+    """Whether states with these heads are of the file of the own one, and all of them began before it."""
+    heads = [formatted.decode(head) for head in saved if head]
+    mine = formatted.decode(own) if own else {}
+    ours = all(head["spec_digest"] == mine.get("spec_digest") and "moved" not in head for head in heads)
+    return bool(heads and mine) and ours and all(_began(head) < _began(mine) for head in heads)
+
+
+def _began(head: Mapping[str, Any]) -> tuple[int, datetime]:
+    """Orders beginnings of one comparison: by the number of resets, then by time."""
+    return head.get("reset_count", 0), datetime.fromisoformat(head["started_at"])

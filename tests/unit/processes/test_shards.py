@@ -498,6 +498,48 @@ def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> N
             call()
 
 
+def went_back(*, alive: bool) -> tuple[Team, list[Worker]]:
+    """A comparison that was reset from one shard to two and diverged; its server is as before the reset."""
+    team = stopped(1)
+    older = team.shelf.storage(Shard()).stored
+    team.clock.advance(10)
+    team.shards = 2
+    worker = team.worker(0)
+    assert not worker.start()
+    assert reset(team, worker)
+    team.first.lease = None
+    workers = team.started()
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team)
+    assert team.view(workers).gate.answer == "fail"
+    if not alive:
+        for worker in workers:
+            worker.stop()
+    for storage in team.shelf.storages.values():
+        storage.stored, storage.owner, storage.lease = EMPTY, None, None
+    team.shelf.storage(Shard()).stored, team.shelf.in_effect = older, 1
+    return team, workers
+
+
+def test_living_workers_put_their_number_back_where_the_server_went_back_to_before_it() -> None:
+    team, workers = went_back(alive=True)
+    view = team.view(workers)
+    assert (view.gate.answer, view.status.reset_count, team.shelf.in_effect) == ("fail", 1, 2)
+    assert all(team.shelf.storage(Shard(number, 2)).stored.sequence for number in range(2))
+
+
+def test_where_the_server_lost_a_reset_to_this_number_nobody_is_sent_back_to_the_other_one() -> None:
+    team, _ = went_back(alive=False)
+    worker = team.worker(0)
+    assert not worker.start()
+    assert team.status().waiting_for == (
+        "a reset to --shards 2 was lost, since the state in the store was lost in part: reset it again"
+    )
+    assert reset(team, worker, by="bob")
+    team.first.lease = None
+    assert team.view(team.started()).status.hole_count == 0
+
+
 def test_the_resets_of_before_are_told_by_another_number_of_shards() -> None:
     team = stopped(1)
     (worker,) = team.started()

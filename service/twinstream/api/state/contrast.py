@@ -6,8 +6,8 @@ events, or has not settled all of its events yet, or has compared and settled th
 in the last case it *hides* the divergence. A comparison hides nothing while it is not heard, has not compared
 everything, or has found more than is kept of it, and hides nothing before the offsets at which it began.
 
-Nor is anything hidden of a comparison with holes. Its topics may have been created anew since, and the offsets
-of a topic are no places in another one.
+Nor is anything hidden of a comparison with holes. Its topics may have been created anew since, and the
+offsets of a topic are no places in another one.
 """
 
 from __future__ import annotations
