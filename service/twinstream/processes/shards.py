@@ -11,8 +11,8 @@ waits. Only a reset changes the number:
 An end between two steps leaves the old stores in effect, or the new ones with nothing but the beginning. A
 matcher on stores that are no longer in effect learns of it at its next beat (`Replaced`).
 
-Unless the server has gone back to before a change of the number: then the state in effect began before that of
-a living matcher, which puts its number back, and saves its whole state again.
+Unless the server has gone back to before a change of the number: then the state in effect began before that
+of a living matcher, which puts its number back, and saves its whole state again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,11 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-import structlog
-
 from twinstream.checkpoints import format as formatted
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
 from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored
-
-log = structlog.get_logger()
 
 OWNED = (
     "another process owns this comparison with --shards {found}, and another file; this one takes over with "
@@ -154,7 +150,6 @@ class ShardStore:
             return
         if not _all_before(self._heads(found), self._head_saved):
             raise Replaced("the comparison was reset with another number of shards")
-        log.warning("the number of shards is put back", found=found, shards=self._shard.of)
         self._shelf.replace(found, self._shard.of)
 
     def mask_secret(self) -> bytes:
