@@ -384,11 +384,11 @@ class Worker:
     def _replace_other_file(self, shards: ShardStore, state: Divided) -> bool:
         """Drop the state of another number of shards, and another file; returns False.
 
-        The first shard does it, once no process works on that state.
+        The first shard does it, once no process works on that state; the others wait.
         """
         try:
-            shards.check_idle(state.found)
             if self._shard.number == 0:
+                shards.check_idle(state.found)
                 note_other_file(self._spec.name, state.heads)
                 if not self._begin_after(state.heads, self._source.remembered()):
                     shards.forget(state.found)
