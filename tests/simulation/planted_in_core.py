@@ -87,7 +87,7 @@ IN_CORE: dict[str, Plant] = {
     ),
     # What tells a copy is lost at a restart.
     "forgets_what_was_written": Plant(
-        "'extra'.*undisturbed .*'duplicate'|a hole for nothing",
+        "by_kind: {'extra'|a hole for nothing",
         storm=CRASHES,
         patched=(
             patch.object(Repeats, "restore", lambda *_: None),
