@@ -36,7 +36,7 @@ from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
 from twinstream.core.events import FORM, OFFSET, PARTITION, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
 from twinstream.core.matching.index import Hooks, Index, Pairs, node_of_scopes
-from twinstream.core.order import Order, nodes
+from twinstream.core.order import Epochs, Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
 from twinstream.core.proofs import Starts, place_of
 from twinstream.core.rules import Rules
@@ -299,13 +299,16 @@ class OpenScopes:
     def _may_be_known(self, scope: Scope) -> bool:
         """Whether all differences of a scope may be known ones.
 
-        Each of its proofs holds an event of one of its differences. So one is none if no rule applies to any
-        event of a proof, under whatever kind.
+        In a sequence, and under rules, each of its proofs holds an event of one of its differences. So one is
+        none if no rule applies to any event of a proof, under whatever kind. An epoch has no such proofs: its
+        first event may have a partner behind others in it, and it ends soon.
         """
         known = self._differences.known
+        if not len(scope):
+            return True
         if known.expired(scope.oldest_ms()):
             return False
-        proofs = scope.proofs(self._rules)
+        proofs = () if isinstance(scope.order, Epochs) else scope.proofs(self._rules)
         proving = {place for proof in proofs for place in proof}
         events = ((place_of(side, event), event) for side in Side for event in scope.pieces[side])
         hidden = {at for at, event in events if at in proving and known.speak_of(at[0], event)}

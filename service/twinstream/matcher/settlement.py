@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.core.events import Side
@@ -19,6 +20,8 @@ from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Source
 from twinstream.reporting.verdict_status import Standing, Verified
 from twinstream.status.timestamps import moment_of
+
+_AT = attrgetter("at")
 
 
 class _Look(NamedTuple):
@@ -90,21 +93,31 @@ class Settlement:
         )
 
     def _verified(self, read_up_to: SeenAt | None) -> Verified | None:
-        """The Kafka time up to which all events are settled; the earlier one if it is unknown now.
-
-        All but the last events of a partition are read, or it is read to its end.
-        """
-        intake, oldest_ms = self._run.intake, self._run.comparison.surveyed.oldest_ms
-        reached = [intake.newest_ms[side].get(place) for side in Side for place in self._unread(side)]
-        known_ms = [moment_ms for moment_ms in (oldest_ms, *reached) if moment_ms is not None]
-        if known_ms and None not in reached:
-            until_ms = min(known_ms)
-            stamps = intake.stamps.values()
-            return Verified(moment_of(until_ms), self._clock_skew.moment_of(until_ms, stamps))
+        """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""
+        standing, oldest_ms = self._run.situation.standing, self._run.comparison.surveyed.oldest_ms
+        earlier = None if standing is None else standing.verified
+        if any(map(self._unread, Side)):
+            read = self._read_before(earlier)
+            return read if oldest_ms is None or read is None else min(read, self._at(oldest_ms), key=_AT)
+        if oldest_ms is not None:
+            return self._at(oldest_ms)
         if read_up_to is not None and self._run.begun():
             return Verified(*read_up_to)
-        standing = self._run.situation.standing
-        return None if standing is None else standing.verified
+        return earlier
+
+    def _read_before(self, earlier: Verified | None) -> Verified | None:
+        """The Kafka time before which all is read in partitions that are behind, at least the earlier one."""
+        newest_ms = self._run.intake.newest_ms
+        reached = [newest_ms[side].get(place) for side in Side for place in self._unread(side)]
+        known = [moment_ms for moment_ms in reached if moment_ms is not None]
+        if len(known) < len(reached):
+            return earlier
+        return max(filter(None, (earlier, self._at(min(known)))), key=_AT)
+
+    def _at(self, moment_ms: int) -> Verified:
+        """What is settled up to an event of that time."""
+        moment = self._clock_skew.moment_of(moment_ms, self._run.intake.stamps.values())
+        return Verified(moment_of(moment_ms), moment)
 
     def _unread(self, side: Side) -> list[int]:
         """The partitions of a side that are not read to their ends as of the last look."""

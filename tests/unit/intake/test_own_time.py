@@ -109,4 +109,4 @@ def test_a_matcher_that_was_paused_claims_nothing_of_what_came_meanwhile() -> No
     host.worker.beat()
     host.hear()
     assert host.gate == "undecided"
-    assert "301 s ago" in host.view().gate.reason
+    assert "302 s ago" in host.view().gate.reason

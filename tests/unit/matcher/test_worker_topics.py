@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
 
 from loadtest.memory import MemorySource
-from tests.support.workers import SPEC, Bench
+from tests.support.workers import RETRY_STORE_SECONDS, SPEC, Bench
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Batch, Gap
@@ -217,16 +216,29 @@ def test_a_clock_proves_nothing_of_a_partition_that_cannot_be_fetched(clock: str
 
 def test_a_partition_that_is_not_read_holds_back_what_is_verified() -> None:
     bench = Bench(SPEC, source=(source := Behind()))
-    for second in range(20):
-        if second == 10:
-            bench.run(bench.started())
-            source.shut({LEFT: 1, RIGHT: 1})
-        for side in Side:
-            source.append(side, second % 2, _record(second, key="ab"[second % 2]), second * 1000)
-    source.append(LEFT, 0, _record(20), 20_000)
-    for _ in range(3):
-        status = bench.run()
-    assert (status.verdict, status.verified_through) == ("EQUIVALENT", datetime.fromtimestamp(9, UTC))
+    begun = bench.clock.now()
+
+    def go_on(steps: int) -> float:
+        """How far all is verified, in seconds since the start; an event always waits."""
+        for number in range(steps):
+            at_ms = int(bench.clock.now().timestamp() * 1000)
+            second = at_ms // 1000
+            for side in Side:
+                source.append(side, number % 2, _record(second, key="ab"[number % 2]), at_ms)
+            source.append(LEFT, 0, _record(second, key="late"), at_ms)
+            status = bench.run(steps=1)
+            source.append(RIGHT, 0, _record(second, key="late"), at_ms)
+        assert status.verdict == "EQUIVALENT"
+        assert status.verified_through is not None
+        return (status.verified_through - begun).total_seconds()
+
+    bench.started()
+    step = RETRY_STORE_SECONDS
+    assert go_on(10) == pytest.approx(10 * step, abs=2 * step)
+    source.shut({LEFT: 1, RIGHT: 1})
+    assert go_on(20) == pytest.approx(10 * step, abs=2 * step)
+    source.shut({})
+    assert go_on(5) == pytest.approx(35 * step, abs=2 * step)
 
 
 def test_a_change_is_noted_once_and_stays_noted_over_a_restart(bench: Bench) -> None:

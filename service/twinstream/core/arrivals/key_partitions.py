@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from operator import itemgetter
-from random import Random
 from typing import Any
 
 from twinstream.core.accounts import Hole
@@ -41,7 +40,6 @@ class KeyPartitions:
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
         self._seen = Counter[int]()
-        self._chance = Random(0)
 
     def displaced(self, forms: Sequence[Form], partition: int) -> Iterator[tuple[int, int]]:
         """The sampled events of a partition whose class was in another one before: index, and that partition.
@@ -52,8 +50,9 @@ class KeyPartitions:
         for kept_together in tuple(islice(home_of, len(home_of) // 2 if len(home_of) > LIMIT else 0)):
             del home_of[kept_together]
         step = 1 if self._seen[partition] < FIRST else min(SAMPLE, 1 + len(forms) // LOOKED_AT)
+        chance = blake2b(b"%d %d" % (partition, self._seen[partition]), digest_size=4).digest()
         self._seen[partition] += len(forms)
-        for place in range(self._chance.randrange(step), len(forms), step):
+        for place in range(int.from_bytes(chance) % step, len(forms), step):
             kept_together = ordered_class(self._order, forms[place][0])
             if kept_together is None:
                 continue

@@ -45,7 +45,7 @@ def test_a_rare_key_is_found_in_small_runs_at_once_and_in_large_ones_in_time() -
         assert list(watched.displaced(run, partition)) == ([(40, 0)] if partition else [])
     watched = past_its_first_events()
     runs = (forms(*[b"b"] * 999, "a"), forms(*[b"b"] * 500, "a", *[b"b"] * 499))
-    found = [list(watched.displaced(runs[turn % 2], turn % 2)) for turn in range(4 * SAMPLE)]
+    found = [list(watched.displaced(runs[turn % 2], turn % 2)) for turn in range(20 * SAMPLE)]
     assert any(found)
 
 
