@@ -153,3 +153,14 @@ def test_a_partition_ends_behind_its_last_record_whatever_marks_of_transactions_
     source.add_partition(RIGHT)
     fed.extend(RIGHT, 1, 0)
     assert fed.ends() == {LEFT: {0: 2}, RIGHT: {0: 0, 1: 0}}
+
+
+def test_what_is_written_while_a_batch_runs_is_not_owed_by_its_look(source: MemorySource) -> None:
+    """A task is told a later end than the batch was planned with: a busy stream never comes up to that."""
+    write(source, LEFT, 0, 0, 1)
+    fed = FedSource(source.topics(), MemoryLookout(source))
+    fed.look()
+    fed.reached(LEFT, 0, 7)
+    ends = fed.seen().ends
+    fed.reached(LEFT, 0, 1)
+    assert (ends[LEFT], fed.seen().ends[LEFT]) == ({0: 2}, {0: 1}), "a smaller one leaves out marks"

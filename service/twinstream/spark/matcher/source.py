@@ -108,8 +108,13 @@ class FedSource:
         self._ends[side][partition] = end  # A smaller one than before leaves out marks of transactions.
 
     def seen(self) -> TopicsLook:
-        """The last look, with the ends that Kafka told Spark when it planned the batch."""
-        return self._seen()._replace(ends=self._ends)
+        """The last look; where a task was told a smaller end, that is the one without marks."""
+        seen = self._seen()
+        ends = {
+            side: {place: min(end, self._ends[side].get(place, end)) for place, end in of_side.items()}
+            for side, of_side in seen.ends.items()
+        }
+        return seen._replace(ends=ends)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""
