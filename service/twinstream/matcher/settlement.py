@@ -10,7 +10,7 @@ have been looked at since (see `topic_monitor`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from twinstream.ports import Clock, Source
 from twinstream.reporting.verdict_status import Standing, Verified
 from twinstream.status.timestamps import moment_of
 
+Unread = Sequence[tuple[Side, int]]
+"""The partitions that are not read to their ends as of the last look."""
 _AT = attrgetter("at")
 
 
@@ -54,31 +56,34 @@ class Settlement:
                 run.comparison.checks.look(side, run.intake.positions[side], run.comparison.certainty.moment)
         self._ends_before = {side: dict(ends[side]) for side in Side}
         run.situation.ends = self._ends_before
-        seen = self._source.seen().topics
+        seen = self._source.seen()
         run.situation.firsts = {
-            side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
+            side: topic.first if (topic := seen.topics.get(side)) is not None else {} for side in Side
         }
-        read_up_to = self._read_up_to()
+        unread = [
+            (side, place) for side in Side for place in run.intake.unread(side, seen.ends.get(side, {}))
+        ]
+        read_up_to = self._read_up_to(seen.number, unread)
         lag_s = math.inf if read_up_to is None else self._clock.monotonic() - read_up_to.at
         run.intake.survey(self.at_end, lag_s)
         if self._standing is None:
             self._standing = Standing(
                 run.comparison.certainty.moment,
-                self._verified(read_up_to),
+                self._verified(read_up_to, unread),
                 run.reporter.evidence(),
                 run.reporter.explained_for_good(run.situation.standing),
             )
 
-    def _read_up_to(self) -> SeenAt | None:
+    def _read_up_to(self, seen: int, unread: Unread) -> SeenAt | None:
         """The time up to which all records are read, as a look requested then has found; None if unknown.
 
-        The next look is requested once that one is made.
+        `seen` is the last look. The next one is requested once the requested one is made.
         """
-        look, seen = self._look, self._source.seen()
-        if look is not None and seen.number < look.number:
+        look = self._look
+        if look is not None and seen < look.number:
             return None
         self._look = _Look(self._source.look(), SeenAt.of(self._clock))
-        return None if look is None or any(map(self._unread, Side)) else look.asked
+        return None if look is None or unread else look.asked
 
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""
@@ -92,12 +97,12 @@ class Settlement:
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
-    def _verified(self, read_up_to: SeenAt | None) -> Verified | None:
+    def _verified(self, read_up_to: SeenAt | None, unread: Unread) -> Verified | None:
         """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""
         standing, oldest_ms = self._run.situation.standing, self._run.comparison.surveyed.oldest_ms
         earlier = None if standing is None else standing.verified
-        if any(map(self._unread, Side)):
-            read = self._read_before(earlier)
+        if unread:
+            read = self._read_before(unread, earlier)
             return read if oldest_ms is None or read is None else min(read, self._at(oldest_ms), key=_AT)
         if oldest_ms is not None:
             return self._at(oldest_ms)
@@ -105,10 +110,10 @@ class Settlement:
             return Verified(*read_up_to)
         return earlier
 
-    def _read_before(self, earlier: Verified | None) -> Verified | None:
+    def _read_before(self, unread: Unread, earlier: Verified | None) -> Verified | None:
         """The Kafka time before which all is read in partitions that are behind, at least the earlier one."""
         newest_ms = self._run.intake.newest_ms
-        reached = [newest_ms[side].get(place) for side in Side for place in self._unread(side)]
+        reached = [newest_ms[side].get(place) for side, place in unread]
         known = [moment_ms for moment_ms in reached if moment_ms is not None]
         if len(known) < len(reached):
             return earlier
@@ -118,7 +123,3 @@ class Settlement:
         """What is settled up to an event of that time."""
         moment = self._clock_skew.moment_of(moment_ms, self._run.intake.stamps.values())
         return Verified(moment_of(moment_ms), moment)
-
-    def _unread(self, side: Side) -> list[int]:
-        """The partitions of a side that are not read to their ends as of the last look."""
-        return self._run.intake.unread(side, self._source.seen().ends.get(side, {}))
