@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -106,7 +107,9 @@ def _at_a_time(change: Callable[[Event], object], part: float) -> Plant:
 
 def _at_a_key(change: Callable[[Event], object]) -> Plant:
     def plant(random: Random, events: list[Event]) -> None:
-        carrier = random.choice(events)["carrier"]
+        counts = Counter(event["carrier"] for event in events)
+        few = [event for event in events if 2 * counts[event["carrier"]] <= len(events)]
+        carrier = random.choice(few)["carrier"]
         for event in events:
             if event["carrier"] == carrier:
                 change(event)
