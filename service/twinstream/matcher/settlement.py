@@ -27,10 +27,11 @@ _AT = attrgetter("at")
 
 
 class _Look(NamedTuple):
-    """A look that was requested: its number, and when."""
+    """A look that was requested: its number, when, and the number of events fed by then."""
 
     number: int
     asked: SeenAt
+    moment: int
 
 
 class Settlement:
@@ -63,9 +64,9 @@ class Settlement:
         unread = [
             (side, place) for side in Side for place in run.intake.unread(side, seen.ends.get(side, {}))
         ]
+        look = self._look
         read_up_to = self._read_up_to(seen.number, unread)
-        lag_s = math.inf if read_up_to is None else self._clock.monotonic() - read_up_to.at
-        run.intake.survey(self.at_end, lag_s)
+        run.intake.survey(self.at_end, self._lag_s(look, read_up_to))
         if self._standing is None:
             self._standing = Standing(
                 run.comparison.certainty.moment,
@@ -73,6 +74,13 @@ class Settlement:
                 run.reporter.evidence(),
                 run.reporter.explained_for_good(run.situation.standing),
             )
+
+    def _lag_s(self, look: _Look | None, read_up_to: SeenAt | None) -> float:
+        """How long some of the records read may be ahead of others that are not; infinite if unknown."""
+        if look is None or read_up_to is None:
+            return math.inf
+        at_rest = look.moment == self._run.comparison.certainty.moment
+        return 0.0 if at_rest else self._clock.monotonic() - read_up_to.at
 
     def _read_up_to(self, seen: int, unread: Unread) -> SeenAt | None:
         """The time up to which all records are read, as a look requested then has found; None if unknown.
@@ -82,7 +90,8 @@ class Settlement:
         look = self._look
         if look is not None and seen < look.number:
             return None
-        self._look = _Look(self._source.look(), SeenAt.of(self._clock))
+        moment = self._run.comparison.certainty.moment
+        self._look = _Look(self._source.look(), SeenAt.of(self._clock), moment)
         return None if look is None or unread else look.asked
 
     def vouch(self) -> None:

@@ -387,3 +387,17 @@ def test_differences_of_one_offset_in_two_lives_of_a_topic_are_two(bench: Bench)
             bench.run()
     assert bench.status().divergences.total == 2
     assert len(bench.reports()) == 2
+
+
+def test_a_clock_proves_at_rest_what_the_last_records_prove() -> None:
+    overdue = "overdue: {after: 10s, proves: true}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", "unordered") + overdue)
+    begun_ms = int(bench.clock.now().timestamp() * 1000)
+    bench.write(LEFT, ("lost", 1), at_ms=begun_ms)
+    bench.run(bench.started())
+    for second in range(11):
+        bench.write_both(("a", second), at_ms=begun_ms + second * 1000)
+        bench.run(steps=1)
+    for _ in range(10):
+        status = bench.run(steps=1)
+    assert (status.verdict, status.suspicions) == ("DIVERGED", 0)
