@@ -289,14 +289,17 @@ def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
     assert client.get(f"twinstream:{{{NAME}}}:epoch") == b"1"
 
 
+@pytest.fixture
+def standby(redis_url: str, closing: Closing) -> RedisStore:
+    return closing(RedisStore(redis_url, NAME, "standby"))
+
+
 def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
     saved: Interrupted,
     client: redis.Redis,
-    redis_url: str,
-    closing: Closing,
+    standby: RedisStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    standby = closing(RedisStore(redis_url, NAME, "standby"))
     assert not standby.acquire()
     client.flushall()
     assert not standby.acquire()
@@ -312,12 +315,10 @@ def test_an_empty_store_is_left_to_the_owner_that_was_there_a_moment_ago(
 def test_an_older_store_is_left_to_the_owner_that_was_there_a_moment_ago(
     saved: Interrupted,
     client: redis.Redis,
-    redis_url: str,
-    closing: Closing,
+    standby: RedisStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     saved.save(DELTA)
-    standby = closing(RedisStore(redis_url, NAME, "standby"))
     assert standby.glance().sequence == DELTA.sequence
     assert not standby.acquire()
     client.hset(MANIFEST, "sequence", 1)
