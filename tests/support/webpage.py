@@ -53,6 +53,11 @@ def part(page: Page | Locator, name: str) -> Locator:
     return page.locator(f'[data-slot="{name}"]')
 
 
+def unfold(region: Locator) -> None:
+    """Open the fold of a region by a key: under a mouse it may move while the page still loads."""
+    region.locator("summary").first.press("Enter")
+
+
 def row(page: Page, identifier: str) -> Locator:
     """A divergence in a list."""
     return page.locator(f'.row[data-id="{identifier}"]')

@@ -28,7 +28,7 @@ from tests.support.statuses import (
     status,
     unmatched,
 )
-from tests.support.webpage import at, part, row, verdict
+from tests.support.webpage import at, part, row, unfold, verdict
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
 from twinstream.status.comparison import (
@@ -206,7 +206,7 @@ def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Serv
     expect(newest).to_contain_text("DIVERGED")
     expect(newest).to_contain_text("has campaign_id 'c-8'")
     page.reload()
-    timeline.get_by_role("heading").click()
+    unfold(timeline)
     expect(timeline.get_by_role("img", name=described)).to_be_visible()
     for place, newest in enumerate(("DIVERGED", "fail", "ok")):
         stretches = timeline.locator(".lane").nth(place).locator(".stretches span")
@@ -238,7 +238,7 @@ def test_what_holds_a_side_back_and_who_began_anew_are_shown_also_beside_the_lon
     expect(verified).to_contain_text(f"reference read up to 2026-03-01T12:00:00Z; {held}")
     begun = "by ann: 1.9.1 deployed It was DIVERGED: 5,000 pairs matched, 3 divergences."
     expect(region(page, "Resets")).to_contain_text(begun)
-    verified.get_by_role("heading").click()
+    unfold(verified)
     table = region(page, "Verified up to").locator(".wide")
     expect(table).to_contain_text("c" * 249)
     assert table.evaluate("table => table.scrollWidth - table.clientWidth") == 0

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.browser import watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, expectation, later
-from tests.support.webpage import at, row, violations
+from tests.support.webpage import at, row, unfold, violations
 from twinstream.api.routes.declared import KafkaLinks
 from twinstream.api.state.board import Board
 from twinstream.spec.load import ComparisonFile, loads
@@ -80,7 +80,7 @@ def test_the_file_is_shown_as_declared_with_its_digest_and_the_versions_at_work(
     page: Page,
 ) -> None:
     declared = page.get_by_role("region", name="Comparison file and versions")
-    declared.get_by_role("heading").click()
+    unfold(declared)
     expect(declared.locator("pre")).to_have_text(FILE)
     expect(declared).to_contain_text("ads.reference, version 1.8.2")
     expect(declared).to_contain_text("ads.candidate, version 1.9.0")
@@ -112,5 +112,5 @@ def test_a_comparison_without_a_file_says_so(browser: Browser) -> None:
         service.publish(diverged(at=later(1)))
         watch.page.goto(at(service))
         declared = watch.page.get_by_role("region", name="Comparison file and versions")
-        declared.get_by_role("heading").click()
+        unfold(declared)
         expect(declared).to_contain_text(f"Comparison '{NAME}' was not read from a file.")
