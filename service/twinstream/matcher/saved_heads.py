@@ -6,7 +6,6 @@ A worker reads them to say what a reset drops, and whether the state of another 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -35,9 +34,9 @@ class SavedHeads:
         """The heads that others have saved; none where they cannot be read."""
         try:
             if self.divided is not None:
-                return self._ours(_decoded(self.divided.heads))
+                return self._ours(decoded(self.divided.heads))
             if self._shards is not None:
-                return self._ours(_decoded(self._shards.heads()))
+                return self._ours(decoded(self._shards.heads()))
         except StoreError as error:
             log.warning("saved heads cannot be read", comparison=self._name, reason=str(error))
         return ()
@@ -48,7 +47,7 @@ class SavedHeads:
         Raises MovedAway if a Spark job has that state, and CheckpointError.
         """
         self.divided = state
-        heads = _decoded(state.heads)
+        heads = decoded(state.heads)
         if moved := next((head["moved"] for head in heads if "moved" in head), None):
             raise MovedAway(moved["place"])
         return self._ours(heads)
@@ -57,28 +56,12 @@ class SavedHeads:
         return [head if head.get("spec_digest") == self._digest else {} for head in heads]
 
 
-def note_other_file(name: str, saved: Sequence[bytes]) -> None:
-    """Log that a state with these heads is dropped, since it is of another file: with its verdict."""
-    before = stood(_decoded(saved))
-    log.warning(
-        "the comparison file has changed, so the comparison begins anew",
-        comparison=name,
-        verdict=None if before is None else before.verdict,
-        divergences=0 if before is None else before.divergences,
-    )
-
-
-def began_last(saved: Sequence[bytes]) -> str | None:
-    """When the last of the states with these heads began; None where none is saved."""
-    known = [head["started_at"] for head in _decoded(saved) if head]
-    return max(known, key=datetime.fromisoformat, default=None)
-
-
 def difference_in(heads: Sequence[Head]) -> str:
     """The end of a sentence about a saved state that is not shown: whether it has a difference."""
     state = stood(heads)
     return "; that state is DIVERGED" if state is not None and state.verdict == "DIVERGED" else ""
 
 
-def _decoded(saved: Sequence[bytes]) -> list[Head]:
+def decoded(saved: Sequence[bytes]) -> list[Head]:
+    """The heads as they are saved, an empty one where none is."""
     return [checkpoint.decode(head) if head else {} for head in saved]

@@ -10,10 +10,9 @@ The loop waits for nothing but records, and for those only a few milliseconds. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -45,9 +44,10 @@ from twinstream.intake.falls import Caution, Trail
 from twinstream.intake.intake import Intake
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.memory import FreedMemory, watch_memory
+from twinstream.matcher.other_file import OtherFile
 from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
-from twinstream.matcher.saved_heads import SavedHeads, began_last, difference_in, note_other_file
+from twinstream.matcher.saved_heads import SavedHeads, difference_in
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement
 from twinstream.matcher.shard_resets import ShardResets
@@ -56,7 +56,6 @@ from twinstream.ports import (
     CheckpointStore,
     Clock,
     Item,
-    Marks,
     OwnersRelay,
     Publisher,
     Recall,
@@ -139,6 +138,7 @@ class Worker:
         self._reports = Reports(spec, explainer, publisher, clock)
         self._sampler = UnmatchedSampler(spec.name, explainer, publisher)
         self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
+        self._other_file = OtherFile(spec.name, self._digest, self._writer, clock)
         self._run = self._new_run()
         self._freed = FreedMemory()
         self._owns = False
@@ -389,8 +389,7 @@ class Worker:
         try:
             if self._shard.number == 0:
                 shards.check_idle(state.found)
-                note_other_file(self._spec.name, state.heads)
-                if not self._begin_after(state.heads, self._source.remembered()):
+                if not self._other_file.give_way(state.heads, self._source.remembered()):
                     shards.forget(state.found)
         except SourceError as error:
             return self._wait_for(str(error), unreachable="kafka")
@@ -398,20 +397,6 @@ class Worker:
             return self._wait_for(str(error), standby=isinstance(error, Unready))
         self._heads.divided = None
         return self._wait_for("it begins anew")
-
-    def _begin_after(self, heads: Sequence[bytes], marks: Marks) -> bool:
-        """Replace the state of another file, with these heads, by the beginning of this one.
-
-        Returns False, and changes nothing, where Kafka knows of a later run of this file: then the store went
-        back to a state from before the change of the file, so the state of that run was lost.
-        """
-        began = began_last(heads)
-        if began is None or past_of(marks, self._digest, began) is not None:
-            return False
-        now = max(self._clock.now(), datetime.fromisoformat(began))  # A clock may have been set back.
-        beginning = Resets().beginning(self._digest, now.isoformat(), ())
-        self._writer.begin_anew(checkpoint.encode({**beginning, "after_other": began}))
-        return True
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish the reason why there is no start yet; returns False."""
@@ -517,8 +502,7 @@ class Worker:
         if place := moved_to(marks, stored.sequence, "" if head is None else head["started_at"]):
             raise MovedAway(place)
         if head is not None and head["spec_digest"] != self._digest:
-            note_other_file(self._spec.name, [stored.head])
-            if not self._begin_after([stored.head], marks):
+            if not self._other_file.give_way([stored.head], marks):
                 self._store.clear()
             self._resume(self._store.load())
             return
