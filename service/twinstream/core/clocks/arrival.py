@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from sortedcontainers import SortedSet
 
@@ -25,6 +25,7 @@ from twinstream.core.events import Side
 
 TICKS_PER_LIMIT = 20
 KEPT_TICKS = 100_000
+"""Of each side; at most, and at least half as many of the newest."""
 
 
 class ArrivalClock:
@@ -52,8 +53,23 @@ class ArrivalClock:
         near = last - first <= self._tick_ms
         ticks = self._ticks[side]
         ticks.update(moment // self._tick_ms for moment in ((first, last) if near else in_order))
-        del ticks[:-KEPT_TICKS]
+        while len(ticks) > KEPT_TICKS:
+            self._forget(side)
         self.newest_ms[side] = last if newest is None else max(newest, last)
+
+    def _forget(self, side: Side) -> None:
+        """Forget the older half of the ticks of a side, but the newest of those that begin or end a stall.
+
+        The ticks between two of the other side say the same as the first of them: so a side that is away for
+        long stays known as away from its first moment on. Complexity: O(n log n) in the ticks forgotten.
+        """
+        ticks, other = self._ticks[side], self._ticks[side.other]
+        older = ticks[: KEPT_TICKS // 2]
+        told = [
+            tick for before, tick in pairwise(older) if other.bisect_left(before) != other.bisect_right(tick)
+        ]
+        del ticks[: len(older)]
+        ticks.update([*older[:1], *told][-KEPT_TICKS // 4 :])
 
     def stalls(self, waiting: Side) -> Stalls:
         """The stretches in which the side opposite to `waiting` did not follow it.
