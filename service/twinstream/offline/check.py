@@ -41,6 +41,7 @@ from twinstream.spec.codec.codec import Codec, RefusedRecord, UnjudgedRecord
 from twinstream.spec.compile.checks import FactReader
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.decode.headers import attempt_of, batch_mark
+from twinstream.spec.file.evidence import lacking as missing
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
@@ -298,9 +299,9 @@ class Check:
         if any(waiting.values()) and not self._diverged:
             counts = " and ".join(f"{count:,} of the {NAMES[side]}" for side, count in waiting.items())
             lacking.append(f"{counts} are unmatched, and the sides have not ended")
-        if evidence and self._evident < self._spec.evidence.matched:
-            wanted = self._spec.evidence.matched
-            lacking.append(f"only {self._evident:,} of {wanted:,} required pairs match (evidence.matched)")
+        if evidence:
+            asked = wanted(self._spec)._replace(seconds=0.0)  # Recorded events may have no times.
+            lacking += missing(asked, self._evident, 0.0, comparison.ledger.matched_by_kind)
         return lacking
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
@@ -353,6 +354,9 @@ def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
     run = Check(spec)
     if run.comparison.copies or run.begins.waiting is not None:
         partitions, lines = with_partitions(lines)
+        if spec.co_partitioned:
+            both = partitions[0] | partitions[1]  # A side may have a partition without a line.
+            partitions = both, both
         run.begins.expect(partitions)
         for side in Side:
             run.comparison.expect_partitions(side, partitions[side])

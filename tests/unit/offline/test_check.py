@@ -41,7 +41,8 @@ NOTHING_COUNTS = (
 UNMATCHED = "1 of the reference and 0 of the candidate are unmatched, and the sides have not ended"
 LIMITED = "Not decided: limits.unmatched_events (2) was reached: what came after was not compared."
 ALL_2, SO_FAR = "All 2 pairs match. ", "Nothing wrong so far, but"
-LACKING = "only 1 of 2 required pairs match (evidence.matched)"
+LACKING = "1 of 2 required pairs"
+KINDS = "kinds: {a: {where: {k: a}}, b: {where: {k: b}}}\nevidence: {matched: 1}"
 KNOWN_AT, IN_ORDER = "The outputs differ, first proven at", "Compared in one order."
 AT_END = f"{KNOWN_AT} the end of the input. "
 ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
@@ -66,6 +67,9 @@ ANSWERS: list[tuple[str, str, str, dict[str, bool], str, str]] = [
     ("total", "L:a1 R:a1", TWO_PAIRS, {}, "EQUIVALENT", "The one pair matches. "),
     ("total", "L:a1 R:a1", TWO_PAIRS, EVIDENCE, "PENDING", f"{SO_FAR} {LACKING}."),
     ("total", "L:a1 R:a1 L:a1 R:a1", TWO_PAIRS, EVIDENCE, "EQUIVALENT", ALL_2),
+    ("total", "L:a1 R:a1", KINDS, EVIDENCE, "PENDING", f"{SO_FAR} no `b` has matched."),
+    ("total", "L:a1 R:a1", KINDS, {}, "EQUIVALENT", "The one pair matches. "),
+    ("total", "L:a1 R:a1 L:b1 R:b1", KINDS, EVIDENCE, "EQUIVALENT", ALL_2),
     ("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}", {}, "INCONCLUSIVE", LIMITED),
 ]  # fmt: skip
 
@@ -144,6 +148,26 @@ def test_a_barrier_too_many_is_one_difference_however_long_the_next_one_is_to_co
     found = answer("{barrier: e, inner: unordered}", " ".join([*both[:9], "R:e1", *both[9:]]), days)
     assert (found["divergences"]["total"], found["divergences"]["by_kind"]["extra"]) == (1, 1)
     assert "Not all of it is explained" not in found["reason"]
+
+
+COPIES = "kinds: {day: {where: {k: d}}, e: {}}"
+PER_PARTITION = "{barrier: day, copies: per_partition, inner: unordered}"
+
+
+def test_of_two_topics_with_the_same_partitions_one_that_never_got_a_copy_lacks_it() -> None:
+    day, one = record({"k": "d"}), record({"k": "e"})
+    told = [
+        (Side.LEFT, 0, day),
+        (Side.LEFT, 1, one),
+        (Side.LEFT, 1, day),
+        (Side.RIGHT, 1, one),
+        (Side.RIGHT, 1, day),
+    ]
+    trace = [Line(side, bytes_, partition, 0, 0, "trace", 1, 1) for side, partition, bytes_ in told]
+    found = check(spec(PER_PARTITION, f"{COPIES}\nco_partitioned: true"), trace)
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert "lacks copies of a barrier" in found["reason"]
+    assert check(spec(PER_PARTITION, COPIES), trace)["verdict"] == "EQUIVALENT"
 
 
 def test_a_line_is_counted_where_it_stands() -> None:

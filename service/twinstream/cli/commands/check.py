@@ -52,7 +52,7 @@ from twinstream.spec.load import load
     "--require-evidence",
     "evidence",
     is_flag=True,
-    help="Require the pairs of `evidence.matched`; with fewer the verdict is PENDING.",
+    help="Require the pairs of `evidence.matched`, and one of each kind; else the verdict is PENDING.",
 )
 @kafka_options(": compare what the topics of SPEC hold.")
 @click.option(
