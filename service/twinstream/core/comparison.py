@@ -34,7 +34,7 @@ from twinstream.core.overdue.by_arrival import OverdueByArrival
 from twinstream.core.overdue.by_progress import OverdueByProgress
 from twinstream.core.overdue.clocks import Clocks
 from twinstream.core.overdue.ending import Ending
-from twinstream.core.overdue.judging import Judge, Reading
+from twinstream.core.overdue.judging import NO_LAG, Judge, Lag, Reading
 from twinstream.core.overdue.partnerless import Partnerless
 from twinstream.core.overdue.set_apart import SetApart
 from twinstream.core.overdue.survey import Survey, Surveyor
@@ -441,19 +441,19 @@ class Comparison:
 
     # -- when no partner comes ----------------------------------------------------------------------------
 
-    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf, lag_s: float = 0.0) -> Survey:
+    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf, lag: Lag = NO_LAG) -> Survey:
         """Find the overdue events among the unmatched ones, and how far each partition is settled.
 
         `at_end` says by side whether it is read to its end; if not, no event is overdue, except on the clock
         of the input. Where the clock proves, overdue events are settled as differences; the arrival clock
         proves nothing of events read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
-        What was written in the last `lag_s` seconds may not be read yet; if that is infinite, no clock that
-        needs the ends proves anything.
+        What is within the `lag` may not be read yet; where it is unknown, no clock that needs the ends proves
+        anything.
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
         self.feeding.enter_at_look()
-        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, not self.overflowing, lag_s))
+        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, not self.overflowing, lag))
         self._bound_bytes()
         return survey
 

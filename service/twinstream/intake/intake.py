@@ -14,6 +14,7 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
+from twinstream.core.overdue.judging import NO_LAG, Lag
 from twinstream.core.start.cut import Cut, EventTimeCut
 from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
@@ -154,14 +155,14 @@ class Intake:
             raise SourceError(lacking)
         return marks
 
-    def survey(self, at_end: tuple[bool, bool], lag_s: float = 0.0) -> None:
+    def survey(self, at_end: tuple[bool, bool], lag: Lag = NO_LAG) -> None:
         """Survey the unmatched events, and remember the positions that the survey covers."""
         self._comparison.arrivals.note_ends(at_end)
         certainty = self._comparison.certainty
         sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):
             certainty.beginning = sure_but_for or self.cut.unread
-        self._comparison.survey(at_end, self._clock.monotonic(), lag_s)
+        self._comparison.survey(at_end, self._clock.monotonic(), lag)
         certainty.beginning = sure_but_for
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}

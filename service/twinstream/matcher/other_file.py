@@ -7,7 +7,7 @@ only if the run began later: a file that is put back begins anew, and does not g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -38,7 +38,8 @@ class OtherFile:
         if began is None or past_of(marks, self._digest, began) is not None:
             return False
         self._note(heads)
-        now = max(self._clock.now(), datetime.fromisoformat(began))  # A clock may have been set back.
+        later = datetime.fromisoformat(began) + timedelta(microseconds=1)
+        now = max(self._clock.now(), later)  # A clock may have been set back.
         beginning = Resets().beginning(self._digest, now.isoformat(), ())
         self._writer.begin_anew(checkpoint.encode({**beginning, "after_other": began}))
         return True

@@ -9,29 +9,34 @@ have been looked at since (see `topic_monitor`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.core.events import Side
+from twinstream.core.overdue.judging import NO_LAG, UNKNOWN_LAG, Lag
+from twinstream.core.overdue.points import Reached
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.ports import Clock, Source
+from twinstream.ports import Clock, Positions, Source
 from twinstream.reporting.verdict_status import Standing, Verified
 from twinstream.status.timestamps import moment_of
 
 Unread = Sequence[tuple[Side, int]]
-"""The partitions that are not read to their ends as of the last look."""
+"""The partitions that are not read to their ends, as of the last look or the last survey."""
 _AT = attrgetter("at")
 
 
 class _Look(NamedTuple):
-    """A look that was requested: its number, when, and the number of events fed by then."""
+    """A look that was requested: its number, when, and the number of events fed by then.
+
+    `reached` is, by side, how far it had come by then on a clock of progress.
+    """
 
     number: int
     asked: SeenAt
     moment: int
+    reached: tuple[Reached, Reached] | None
 
 
 class Settlement:
@@ -55,18 +60,16 @@ class Settlement:
             )
             if run.intake.waiting is None:  # Else rows below the positions are held, and not taken yet.
                 run.comparison.checks.look(side, run.intake.positions[side], run.comparison.certainty.moment)
+        seen = self._source.seen()
+        unread = self._unread(seen.ends)
         self._ends_before = {side: dict(ends[side]) for side in Side}
         run.situation.ends = self._ends_before
-        seen = self._source.seen()
         run.situation.firsts = {
             side: topic.first if (topic := seen.topics.get(side)) is not None else {} for side in Side
         }
-        unread = [
-            (side, place) for side in Side for place in run.intake.unread(side, seen.ends.get(side, {}))
-        ]
         look = self._look
         read_up_to = self._read_up_to(seen.number, unread)
-        run.intake.survey(self.at_end, self._lag_s(look, read_up_to))
+        run.intake.survey(self.at_end, self._lag(look, read_up_to))
         if self._standing is None:
             self._standing = Standing(
                 run.comparison.certainty.moment,
@@ -75,12 +78,13 @@ class Settlement:
                 run.reporter.explained_for_good(run.situation.standing),
             )
 
-    def _lag_s(self, look: _Look | None, read_up_to: SeenAt | None) -> float:
-        """How long some of the records read may be ahead of others that are not; infinite if unknown."""
+    def _lag(self, look: _Look | None, read_up_to: SeenAt | None) -> Lag:
+        """How far some of the records read may be ahead of others that are not."""
         if look is None or read_up_to is None:
-            return math.inf
-        at_rest = look.moment == self._run.comparison.certainty.moment
-        return 0.0 if at_rest else self._clock.monotonic() - read_up_to.at
+            return UNKNOWN_LAG
+        if look.moment == self._run.comparison.certainty.moment:
+            return NO_LAG
+        return Lag(self._clock.monotonic() - read_up_to.at, look.reached)
 
     def _read_up_to(self, seen: int, unread: Unread) -> SeenAt | None:
         """The time up to which all records are read, as a look requested then has found; None if unknown.
@@ -90,8 +94,9 @@ class Settlement:
         look = self._look
         if look is not None and seen < look.number:
             return None
-        moment = self._run.comparison.certainty.moment
-        self._look = _Look(self._source.look(), SeenAt.of(self._clock), moment)
+        comparison = self._run.comparison
+        moment, reached = comparison.certainty.moment, comparison.clocks.reached()
+        self._look = _Look(self._source.look(), SeenAt.of(self._clock), moment, reached)
         return None if look is None or unread else look.asked
 
     def vouch(self) -> None:
@@ -105,6 +110,20 @@ class Settlement:
         return all(
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
+
+    def _unread(self, looked: Positions) -> Unread:
+        """The partitions that are not read to the ends of a look, nor to those of the last survey.
+
+        A look does not see the records of an open transaction; a consumer was told that they are there.
+        """
+        intake, before = self._run.intake, self._ends_before
+        return [
+            (side, partition)
+            for side in Side
+            for partition, position in intake.positions[side].items()
+            if partition in intake.unread(side, looked.get(side, {}))
+            or position < before[side].get(partition, position)
+        ]
 
     def _verified(self, read_up_to: SeenAt | None, unread: Unread) -> Verified | None:
         """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""

@@ -12,7 +12,7 @@ from loadtest.memory import MemorySource
 from tests.support.workers import RETRY_STORE_SECONDS, SPEC, Bench
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
-from twinstream.ports import Batch, Gap
+from twinstream.ports import Batch, Gap, TopicsLook
 from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
@@ -155,6 +155,18 @@ class Behind(MemorySource):
         return {side: {**ends, **self._shut.get(side, {})} for side, ends in super().ends().items()}
 
 
+class Prompt(Behind):
+    """The same with a look that is made when it is requested, and not when it is used."""
+
+    def look(self) -> int:
+        number = super().look()
+        self._made = super().seen()
+        return number
+
+    def seen(self) -> TopicsLook:
+        return self._made if hasattr(self, "_made") else super().seen()
+
+
 @pytest.mark.parametrize("more", ["", "on_divergence: halt\n", "limits: {unmatched_events: 2}\n"])
 @pytest.mark.parametrize("restart", [False, True], ids=["on", "restart"])
 @pytest.mark.parametrize("later_ms", [0, 10_000])
@@ -190,6 +202,34 @@ def test_a_difference_waits_no_longer_than_a_while_for_a_partition_that_is_not_r
     bench.clock.advance(PATIENCE_SECONDS)
     assert (waiting.verdict, bench.run().verdict) == ("INCONCLUSIVE", "DIVERGED")
     assert "all their partitions read as far" in waiting.reason
+
+
+@pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+def test_a_clock_proves_nothing_of_a_partition_that_was_idle_and_is_read_late(order: str, clock: str) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 10s, proves: true}}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", order) + overdue, source=(source := Prompt()))
+
+    def write(time: int) -> None:
+        for side in Side:
+            for partition in range(2):
+                value = b'{"k": "%d", "n": %d, "ts": %d}' % (partition, time, time)
+                source.append(side, partition, value, int(bench.clock.now().timestamp()) * 1000)
+
+    begun = int(bench.clock.now().timestamp())
+    for second in range(20):
+        write(begun + second)
+        bench.run(steps=1)
+    for _ in range(90):
+        bench.run(steps=1)
+    source.shut({RIGHT: 1})
+    for second in range(20, 200):
+        write(begun + second)
+    seen = [bench.run(steps=1).verdict]
+    source.shut({})
+    seen += [bench.run(steps=5).verdict for _ in range(4)]
+    assert "DIVERGED" not in seen
+    assert bench.status().verdict == "EQUIVALENT"
 
 
 @pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
@@ -401,3 +441,25 @@ def test_a_clock_proves_at_rest_what_the_last_records_prove() -> None:
     for _ in range(10):
         status = bench.run(steps=1)
     assert (status.verdict, status.suspicions) == ("DIVERGED", 0)
+
+
+class Open(MemorySource):
+    """Topics of two partitions; a consumer hears of the open transaction in one, and a look does not."""
+
+    def ends(self) -> Mapping[Side, Mapping[int, int]]:
+        ends = super().ends()
+        return {**ends, RIGHT: {**ends[RIGHT], 1: ends[RIGHT].get(1, 0) + 5}}
+
+
+def test_the_records_of_an_open_transaction_are_not_verified() -> None:
+    bench = Bench(SPEC, source=(source := Open(partitions=2)))
+    begun = bench.clock.now()
+    for side in Side:
+        for partition, key in enumerate("ab"):
+            source.append(side, partition, _record(1, key=key), int(begun.timestamp() * 1000))
+    for _ in range(30):
+        bench.run(steps=1)
+    verified = bench.status().verified_through
+    assert bench.status().verdict == "EQUIVALENT"
+    assert verified is not None
+    assert verified <= begun

@@ -101,6 +101,22 @@ def test_what_kafka_remembers_of_an_earlier_run_of_the_file_is_no_loss_later() -
     assert bench.run(bench.restarted(), steps=20).holes == []
 
 
+def test_a_file_that_is_put_back_begins_anew_though_the_clock_was_set_back_meanwhile() -> None:
+    bench = Bench()
+    bench.write_both(*EVENTS)
+    bench.run(bench.started(), steps=20)
+    bench.restarted().stop()
+    kept = bench.source.remembered()
+    bench.clock.set(-3600)
+    bench.spec = OTHER
+    bench.run(bench.started(), steps=20)
+    bench.restarted().stop()
+    bench.spec = SPEC
+    bench.source.remember(kept)  # As they are where the other file has other topics.
+    bench.source.retain(Side.LEFT, 0, 1)
+    assert "no safe start: the reference has no records below offset 1 " in bench.refused().reason
+
+
 def test_a_store_that_went_back_to_before_a_change_of_the_file_has_lost_the_run_of_the_new_one() -> None:
     bench = Bench()
     bench.write_both(*EVENTS[:10])

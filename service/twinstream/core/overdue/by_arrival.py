@@ -78,6 +78,6 @@ class OverdueByArrival:
         if newest is None:
             return lambda _: False
         after_ms = self.rules.overdue_after_ms
-        proven_until = min(until, newest - after_ms) - reading.lag_s * 1000
-        read_until = reading.now_s - after_ms / 1000 - reading.lag_s
+        proven_until = min(until, newest - after_ms) - reading.lag.seconds * 1000
+        read_until = reading.now_s - after_ms / 1000 - reading.lag.seconds
         return lambda event: event[TIMESTAMP_MS] <= proven_until and event[READ_AT] <= read_until

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.overdue.crossed import CrossedPairs
@@ -30,7 +31,8 @@ class OverdueByProgress:
         """The overdue events in matching. Complexity: O(c) in the events passed and set apart."""
         passed = self._passed(side, reading)
         proves = self._proves(reading) and not (self.crossed and self.crossed.lacks(side))
-        return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if proves else [])
+        proven = filter(self._is_proven(side, reading), passed.values()) if proves else ()
+        return Overdue(len(passed), sorted(proven, key=place_in_side))
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side. Complexity: as `overdue`, then O(1) an event."""
@@ -43,10 +45,22 @@ class OverdueByProgress:
         if self.rules.proves and not self._proves(reading):
             return lambda _: False
         is_free = None if self.crossed is None else self.crossed.is_free(side)
-        return lambda event: id(event) in beyond and (is_free is None or is_free(event))
+        is_proven = self._is_proven(side, reading)
+        return lambda event: id(event) in beyond and is_proven(event) and (is_free is None or is_free(event))
 
     def _proves(self, reading: Reading) -> bool:
-        return self.rules.proves and (reading.lag_s < math.inf or not self.clock.needs_ends)
+        return self.rules.proves and (reading.lag.seconds < math.inf or not self.clock.needs_ends)
+
+    def _is_proven(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
+        """A test for passed events: whether the records that passed them are all read.
+
+        A partition may count as idle that has just gone on, and is not fetched yet: then the others pass what
+        it still has.
+        """
+        reached = reading.lag.reached
+        if reached is None or not (self.rules.proves and self.clock.needs_ends):
+            return lambda _: True
+        return partial(self.clock.is_below, reached[side.other])
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:
         passed = self.clock.passed(side)  # Also takes new events, which would pile up otherwise.

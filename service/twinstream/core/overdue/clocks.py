@@ -17,7 +17,7 @@ from twinstream.core.clocks.input import Finished, Input, InputProgress
 from twinstream.core.clocks.late import LateCounts
 from twinstream.core.events import Side
 from twinstream.core.overdue.crossed import CrossedPairs
-from twinstream.core.overdue.points import PointsClock
+from twinstream.core.overdue.points import PointsClock, Reached
 from twinstream.core.rules import Rules
 
 
@@ -65,6 +65,11 @@ class Clocks:
         if self.times is not None:
             self.times.looked(side, positions, ends, now)
         return [] if self.progress is None else self.progress.read(side, positions)
+
+    def reached(self) -> tuple[Reached, Reached] | None:
+        """By side, how far it has come on the declared clock of progress, if any, as of the last look."""
+        points = self.points
+        return None if points is None else (points.reached(Side.LEFT), points.reached(Side.RIGHT))
 
     def state(self) -> dict[str, Any]:
         """The state as plain data."""

@@ -17,21 +17,36 @@ from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
 from twinstream.core.matching.index import node_of_scopes
 from twinstream.core.open_scopes import Passed, places_of
+from twinstream.core.overdue.points import Reached
 from twinstream.core.overdue.set_apart import SetApart
+
+
+class Lag(NamedTuple):
+    """How far the records that are read may be ahead of others that are not.
+
+    Only records of the last `seconds` may not be read; where that is infinite, nothing is proven. `reached`
+    is, by side, how far it had come before these, on a clock of progress; None if it is no further now.
+    """
+
+    seconds: float = 0.0
+    reached: tuple[Reached, Reached] | None = None
+
+
+NO_LAG = Lag()
+UNKNOWN_LAG = Lag(math.inf)
 
 
 class Reading(NamedTuple):
     """The state of reading when a clock is asked.
 
     `at_end` says by side whether it is read to its end, `now_s` is the reader's clock (`Run.read_at`),
-    `gapless` says whether all events that came were compared. Only records of the last `lag_s` seconds may
-    not be read; where that is infinite, nothing is proven.
+    `gapless` says whether all events that came were compared.
     """
 
     at_end: tuple[bool, bool]
     now_s: float = math.inf
     gapless: bool = True
-    lag_s: float = 0.0
+    lag: Lag = NO_LAG
 
 
 class Overdue(NamedTuple):
@@ -108,7 +123,7 @@ class Judge:
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
         if self.until(half.finding.side, reading) + self.after_ms >= reach.until_ms:
             return True
-        least_s = half.finding.event[READ_AT] + self.after_ms / 1000 + reading.lag_s
+        least_s = half.finding.event[READ_AT] + self.after_ms / 1000 + reading.lag.seconds
         return all(reading.at_end) and least_s <= reading.now_s < math.inf
 
     def passed_scopes(self, reading: Reading) -> Iterator[Passed]:

@@ -24,6 +24,8 @@ SLACK = 1000
 
 Point = tuple[Hashable, int]
 """An axis, and a place on it."""
+Reached = Mapping[Hashable, int]
+"""By axis, the first point that a side has not passed."""
 TIME = "time"
 """The axis of event times, and of ends of windows."""
 
@@ -53,7 +55,7 @@ class PointsClock:
             time_ms = None if window_end_of is None else window_end_of(event[FORM][RECORD])
         return None if time_ms is None else (TIME, time_ms)
 
-    def reached(self, side: Side) -> Mapping[Hashable, int]:
+    def reached(self, side: Side) -> Reached:
         """By axis, the first point that a side has not passed."""
         if isinstance(self.progress, EventTimes):
             reached_ms = self.progress.reached(side)
@@ -63,6 +65,11 @@ class PointsClock:
         if watermark_ms is not None:
             found[TIME] = watermark_ms + 1
         return found
+
+    def is_below(self, reached: Reached, event: Event) -> bool:
+        """Whether a side that has reached so far has passed an event."""
+        point = self.point(event)
+        return point is not None and point[1] < reached.get(point[0], point[1])
 
     def passed(self, side: Side) -> dict[int, Event]:
         """The unsettled events of a side that the other one has passed, by object id; as of `settle`."""
@@ -86,7 +93,7 @@ class Points:
         self._passed: dict[int, Event] = {}
         held.watch()
 
-    def passed(self, reached: Mapping[Hashable, int]) -> dict[int, Event]:
+    def passed(self, reached: Reached) -> dict[int, Event]:
         """The events below the reached points. Complexity: O(log n) for each that came or is passed."""
         for event in self._held.take_news():
             self._add(event)
