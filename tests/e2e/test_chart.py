@@ -19,7 +19,7 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import free_port
 from tests.support.commands import COMMAND
 from tests.support.helm import Manifest, container, one, pod, render
-from tests.support.marks import whole_product
+from tests.support.marks import one_a_change, whole_product
 from tests.support.processes import new_mark
 from tests.support.service import WEB, spec_file
 from tests.support.stack import MakeTopic
@@ -145,7 +145,7 @@ def test_a_rendered_pod_that_shows_spark_jobs_starts_and_passes_its_probes_witho
         assert "start the Spark job" in json.dumps(told)
 
 
-@pytest.mark.parametrize("role", ["api", "matcher"])
+@pytest.mark.parametrize("role", one_a_change(["api", "matcher"]))
 def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
     values: dict[str, Any], tmp_path: Path, role: str
 ) -> None:

@@ -45,6 +45,10 @@ WAYS = {
 }
 
 
+SIGNALS = ("read", "found", "verdict", "gate", "metric", "counted")
+"""What a difference has to show."""
+
+
 class Live(NamedTuple):
     """A live comparison, which all tests of this file share."""
 
@@ -123,25 +127,31 @@ def text_of(answer: dict[str, Any], name: str) -> str:
     return next(step["text"] for step in answer["steps"] if step["name"] == name)
 
 
-@pytest.mark.parametrize("kind", one_a_change(WAYS))
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", WAYS)
 def test_a_difference_comes_through_to_the_metrics_and_the_live_comparison_stays_as_it_is(
     live: Live, kind: str
 ) -> None:
     before = live.state()
     code, answer = live.drill("--kind", kind)
     assert (code, answer["result"]) == (0, "alarm"), answer
-    assert sorted(names(answer)) == sorted(["read", "found", "verdict", "gate", "metric", "counted"])
+    assert sorted(names(answer)) == sorted(SIGNALS)
+    comes_through(answer, WAYS[kind])
+    assert live.state() == before
+    assert live.traces() == []
+
+
+def comes_through(answer: dict[str, Any], kind: str) -> None:
+    """A difference of this kind is found in copies that were well before, and counted."""
     texts = {step["name"]: step["text"] for step in answer["steps"]}
-    assert f'{{kind="{WAYS[kind]}"}} is 1' in texts["counted"]
+    assert f'{{kind="{kind}"}} is 1' in texts["counted"]
     # The drill may have seen the first half of a difference, before the other half was read.
     found, provisional = texts["found"], texts["found"].endswith(", provisional")
     assert "at partition " in found
-    assert provisional or found.startswith(WAYS[kind])
+    assert provisional or found.startswith(kind)
     assert (texts["verdict"], texts["gate"]) == ("DIVERGED", "fail")
     assert answer["before"]["gate"] in {"pass", "undecided"}, "it did not fail before"
     assert answer["copied"] == {"reference": EVENTS, "candidate": EVENTS, "both": True, "reason": None}
-    assert live.state() == before
-    assert live.traces() == []
 
 
 def test_a_silent_candidate_is_called_silent_and_not_different(live: Live) -> None:
@@ -193,20 +203,23 @@ def alarmed(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Al
         yield Alarmed(server, manager, folder / "prometheus" / "drill" / "watched.json")
 
 
-def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_tell(
+def test_a_difference_fires_an_alert_which_is_held_back_from_those_on_call_and_the_live_comparison_stays(
     live: Live, alarmed: Alarmed
 ) -> None:
+    before = live.state()
     code, _, err = twinstream(*live.command("--kind", "drop", *alarmed.asked))
     assert code == 2
     assert "so this drill may wake somebody: give --alertmanager" in err
     code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager)
     assert (code, answer["result"]) == (0, "alarm"), answer
-    assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
+    assert sorted(names(answer)) == sorted([*SIGNALS, "live", "scraped", "alert", "routed"])
+    comes_through(answer, WAYS["drop"])
     routed = text_of(answer, "routed")
     assert routed == f"Alertmanager has it for on-call, held back by silence {answer['silence']}"
     assert not alarmed.file.exists()
     live_alerts = f'ALERTS{{comparison="{NAME}"}}'
     assert alarmed.server.query(live_alerts) == []
+    assert live.state() == before
     assert live.traces() == []
 
 
@@ -251,7 +264,7 @@ def begun(live: Live, tmp_path: Path) -> Iterator[Begun]:
     process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", one_a_change([signal.SIGINT, signal.SIGTERM]))
 def test_a_drill_that_is_stopped_cleans_up(live: Live, begun: Begun, number: signal.Signals) -> None:
     assert live.traces() != []
     if number == signal.SIGINT:  # Ctrl-C in a terminal reaches all processes.

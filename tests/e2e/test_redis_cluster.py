@@ -6,6 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import serving
 from tests.support.marks import whole_product
@@ -16,6 +18,7 @@ from tests.support.waiting import eventually
 pytestmark = whole_product()
 
 
+@pytest.mark.nightly
 def test_a_service_keeps_its_state_in_a_cluster_also_when_its_keys_move_and_a_matcher_is_killed(
     kafka: Kafka, topic: MakeTopic, tmp_path: Path
 ) -> None:

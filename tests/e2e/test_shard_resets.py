@@ -55,6 +55,7 @@ def is_anew(service: ServiceProcess, matched: int) -> None:
     assert service.divergences() == []
 
 
+@pytest.mark.nightly
 def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -> None:
     with two_matchers(place, "alone") as service:
         has_diverged(service)

@@ -49,6 +49,7 @@ def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(pla
         assert set(service.matchers()) & set(matchers) == {matchers[1]}
 
 
+@pytest.mark.nightly
 def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when_it_wakes(
     place: Place,
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.cases import NOTHING
 from tests.support.marks import whole_product
 from tests.support.versions import INPUT, KEYS, MakePair
@@ -69,6 +71,7 @@ def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kil
     assert pair.status()["matched"] == 179
 
 
+@pytest.mark.nightly
 def test_a_retry_after_a_kill_in_the_middle_of_a_batch_is_told(pair_of: MakePair) -> None:
     pair = pair_of(REPLAYS)
     pair.service.start()

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Watched, watched
+from tests.support.marks import one_a_change
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, divergence, later, now, status, unmatched
 from tests.support.webpage import at, reordered, verdict, violations
@@ -22,7 +23,10 @@ pytestmark = pytest.mark.requires_chromium
 
 WIDTHS = {320: None, 390: "phone", 820: None, 1280: "desk", 1600: None}
 """Of windows; those with a name are looked at more closely."""
-THEMES: list[Literal["light", "dark"]] = ["light", "dark"]
+Theme = Literal["light", "dark"]
+Themes = dict[str, Theme]
+THEMES: list[Themes] = [{"phone": "light", "desk": "dark"}, {"phone": "dark", "desk": "light"}]
+in_themes = pytest.mark.parametrize("themes", one_a_change(THEMES), ids=["light-phone", "dark-phone"])
 
 
 OPEN = "folds => folds.forEach((fold) => (fold.open = true))"
@@ -49,71 +53,78 @@ def seen(browser: Browser, service: Served) -> Iterator[Watched]:
         assert watch.errors == []
 
 
-def sound(watch: Watched, where: str, least: int = 0) -> None:
-    """From `least` on nothing is wider than the window, and in no theme axe finds anything wrong."""
+def sound(watch: Watched, where: str, themes: Themes, least: int = 0) -> None:
+    """From `least` on nothing is wider than the window, and in these themes axe finds nothing wrong."""
     for width, device in WIDTHS.items():
         if width < least:
             continue
         watch.page.set_viewport_size({"width": width, "height": 800})
-        for theme in THEMES if device else ():
-            watch.page.emulate_media(color_scheme=theme)
+        if device:
+            watch.page.emulate_media(color_scheme=themes[device])
             watch.page.evaluate("new Promise(requestAnimationFrame)")  # By then the page has heard of it.
-            assert violations(watch.page) == [], (where, device, theme)
+            assert violations(watch.page) == [], (where, device, themes[device])
         watch.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.timeout(180)
+@in_themes
 def test_overview_comparisons_divergences_and_the_form_that_begins_anew_are_for_everybody(
-    seen: Watched, service: Served
+    seen: Watched, service: Served, themes: Themes
 ) -> None:
     page = seen.page
     page.goto(at(service, ""))
     expect(page.locator(".comparison")).to_have_count(3)
-    sound(seen, "overview")
+    sound(seen, "overview", themes)
     for name in (NAME, "b-pending", "c-unsure"):
         page.goto(at(service, name))
         expect(page.locator("#comparison")).to_be_visible()
         page.locator("section:not(#declared) details").evaluate_all(OPEN)
         expect(page.locator("#waits canvas")).to_be_visible()
-        sound(seen, name)
+        sound(seen, name, themes)
     for identifier in ("c", "r", "p"):
         page.goto(at(service, f"{NAME}/{identifier}"))
         expect(page.locator(".picture path").first).to_be_attached()
-        sound(seen, identifier)
+        sound(seen, identifier, themes)
     page.goto(at(service))
     page.get_by_role("button", name="Reset …").click()
     expect(page.get_by_role("dialog")).to_be_visible()
-    sound(seen, "form")
+    sound(seen, "form", themes)
 
 
+@in_themes
 def test_the_rows_of_many_comparisons_and_the_list_of_keys_are_for_everybody(
-    seen: Watched, service: Served
+    seen: Watched, service: Served, themes: Themes
 ) -> None:
     service.publish(*[status(f"more-{number}", at=now()) for number in range(12)])
     seen.page.goto(at(service, ""))
     expect(seen.page.locator(".dense .comparison")).to_have_count(15)
-    sound(seen, "rows")
+    sound(seen, "rows", themes)
     seen.page.get_by_role("button", name="Keyboard shortcuts").click()
     expect(seen.page.get_by_role("dialog")).to_be_visible()
-    sound(seen, "keys")
+    sound(seen, "keys", themes)
 
 
-def test_the_page_that_asks_for_a_token_is_for_everybody(browser: Browser, tokens: Path) -> None:
+@in_themes
+def test_the_page_that_asks_for_a_token_is_for_everybody(
+    browser: Browser, tokens: Path, themes: Themes
+) -> None:
     with (
         served(Board(), keys=TokenFile(str(tokens))) as service,
         watched(browser, reduced_motion="reduce") as watch,
     ):
         watch.page.goto(service.url)
         expect(watch.page.get_by_label("Token")).to_be_focused()
-        sound(watch, "login")
+        sound(watch, "login", themes)
         assert watch.errors == []
 
 
-def test_the_description_of_the_api_is_for_everybody(seen: Watched, service: Served) -> None:
+@pytest.mark.nightly
+@in_themes
+def test_the_description_of_the_api_is_for_everybody(seen: Watched, service: Served, themes: Themes) -> None:
     seen.page.goto(f"{service.url}/docs")
     seen.page.get_by_text("/v1/comparisons/{name}/reset").click()
     expect(seen.page.get_by_text("Request body")).to_be_visible()
-    sound(seen, "docs", least=390)  # The viewer asks for 346 pixels.
+    sound(seen, "docs", themes, least=390)  # The viewer asks for 346 pixels.
 
 
 def test_a_lost_connection_is_told_to_everybody(browser: Browser, service: Served) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from loadtest.memory import ManualClock
 from tests.support.browser import watched
+from tests.support.marks import one_a_change
 from tests.support.server import Served, served
 from tests.support.statuses import counts, diverged, divergence, later, partition, status
 from tests.support.waiting import eventually
@@ -106,7 +107,7 @@ LOADING = """() => new Promise((told) => {
 })"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", one_a_change([390, 1280]))
 def test_a_page_that_is_opened_comes_to_its_place_at_once(
     service: Served, page: Page, browser: Browser, width: int
 ) -> None:

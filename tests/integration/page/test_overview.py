@@ -196,6 +196,7 @@ def test_of_two_hundred_comparisons_one_is_found_by_topic_version_verdict_and_or
     expect(page).to_have_url(re.compile(r"#/\?q=2.42&verdict=DIVERGED&sort=unmatched$"))
 
 
+@pytest.mark.nightly
 def test_two_hundred_comparisons_are_drawn_again_and_put_in_order_without_a_stall(
     crowd: tuple[Served, Page], browser: Browser
 ) -> None:
