@@ -47,7 +47,9 @@ from twinstream.status.comparison import (
 pytestmark = pytest.mark.requires_chromium
 
 
-def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> None:
+def test_an_equivalent_comparison_shows_its_verdict_and_figures_short_at_a_glance_and_exact_where_they_count(
+    service: Served, page: Page
+) -> None:
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     expect(part(page, "answer")).to_have_text("pass")
     expect(part(page, "health")).to_have_text("ok")
@@ -60,20 +62,15 @@ def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> N
     expect(part(page, "advice")).to_contain_text(f"Test the alarm: {drill}")
     expect(part(page, "advice").locator("code")).to_have_text(drill)
     expect(page).to_have_title(f"✓ EQUIVALENT · {NAME}")
-
-
-def region(page: Page, name: str) -> Locator:
-    return page.get_by_role("region", name=name)
-
-
-def test_large_numbers_are_short_at_a_glance_and_exact_where_they_are_counted(
-    service: Served, page: Page
-) -> None:
     accounts = status().accounts.reference.model_copy(update={"consumed": 1_934_567, "matched": 1_934_555})
     both = Sides(reference=accounts, candidate=status().accounts.candidate)
     service.publish(status(at=later(1), matched=1_934_555, accounts=both))
     expect(part(page, "matched")).to_have_text("1.93 M")
     expect(region(page, "Event accounting")).to_contain_text("1,934,555")
+
+
+def region(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name)
 
 
 def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None:
@@ -116,23 +113,22 @@ def test_checks_are_shown_with_the_places_of_their_violations(service: Served, p
     expect(page.locator("#advice")).to_contain_text("See the violated check below.")
 
 
-def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:
+def test_one_that_is_not_decided_shows_what_it_still_needs_or_what_would_decide_it(
+    service: Served, page: Page
+) -> None:
     lacking = coverage(210, ("210 of 1,000 required pairs",))
     service.publish(status(at=later(1), verdict="PENDING", reason="Incomplete.", coverage=lacking))
     expect(verdict(page)).to_have_text("…PENDING")
     needs = region(page, "What a verdict still needs")
     expect(needs).to_contain_text("210 of 1,000")
     expect(needs.get_by_role("listitem")).to_contain_text("790 more pairs required (210 of 1,000)")
-
-
-def test_an_inconclusive_comparison_shows_what_would_decide_it(service: Served, page: Page) -> None:
     overdue = UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),))
-    service.publish(overdue, status(at=later(1), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1))
+    service.publish(overdue, status(at=later(2), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1))
     steps = region(page, "What would decide it").get_by_role("listitem")
     expect(steps).to_have_count(1)
     expect(steps).to_contain_text("1 event is overdue (1 of the reference; the oldest is ads.reference 0:8")
     expect(steps.locator("code").first).to_have_text("overdue.proves")
-    service.publish(status(at=later(2)))
+    service.publish(status(at=later(3)))
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
     expect(steps).to_have_count(0)
 

@@ -89,22 +89,20 @@ def test_the_file_is_shown_as_declared_with_its_digest_and_the_versions_at_work(
     assert violations(page) == []
 
 
-def test_commands_name_the_real_broker_and_this_service(service: Served, page: Page) -> None:
-    page.goto(at(service, f"{NAME}/5d1f0c"))
-    commands = page.get_by_role("region", name="In the terminal").locator("pre")
-    explain = f"twinstream explain 5d1f0c --comparison {NAME} --service {service.url}"
-    expect(commands).to_have_count(3)
-    expect(commands.first).to_have_text(explain)
-    expect(commands.nth(1)).to_contain_text("--bootstrap-server kafka-1:9092 --topic ads.reference")
-
-
-def test_positions_lead_to_the_records_in_a_kafka_ui(service: Served, page: Page) -> None:
+def test_positions_lead_to_the_records_in_a_kafka_ui_and_commands_name_the_real_broker_and_this_service(
+    service: Served, page: Page
+) -> None:
     reference = "https://ui.example/ads.reference/p1?at=2504"
     link = row(page, "5d1f0c").get_by_role("link", name="ads.reference 1 : 2504")
     expect(link).to_have_attribute("href", reference)
     expect(link).to_have_attribute("rel", "noreferrer")
     page.goto(at(service, f"{NAME}/5d1f0c"))
     expect(page.locator(f'#divergence a[href="{reference}"]')).to_have_count(2)
+    commands = page.get_by_role("region", name="In the terminal").locator("pre")
+    explain = f"twinstream explain 5d1f0c --comparison {NAME} --service {service.url}"
+    expect(commands).to_have_count(3)
+    expect(commands.first).to_have_text(explain)
+    expect(commands.nth(1)).to_contain_text("--bootstrap-server kafka-1:9092 --topic ads.reference")
 
 
 def test_a_comparison_without_a_file_says_so(browser: Browser) -> None:

@@ -147,17 +147,15 @@ def test_filters_are_given_in_a_form_and_taken_away_one_by_one(service: Served, 
     expect(rows(page)).to_have_count(3)
 
 
-def test_a_filter_that_fits_nothing_says_so(service: Served, page: Page) -> None:
+def test_a_filter_that_fits_nothing_says_so_and_one_without_a_meaning_what_it_must_be(
+    service: Served, watch: Any
+) -> None:
+    page = watch.page
     service.publish(divergence("a"), diverged(at=later(1)))
     page.goto(at(service, f"{NAME}?scope=ad_id%3D99"))
     expect(page.get_by_text("No divergence matches these filters.")).to_be_visible()
     page.get_by_role("link", name="Clear", exact=True).click()
     expect(row(page, "a")).to_be_visible()
-
-
-def test_a_filter_without_a_meaning_is_told_with_what_it_must_be(service: Served, watch: Any) -> None:
-    page = watch.page
-    service.publish(divergence("a"), diverged(at=later(1)))
     page.goto(at(service, f"{NAME}?from=yesterday"))
     expect(
         page.get_by_text("The request is not valid: from: must be a time with a zone, like")
@@ -198,19 +196,6 @@ def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -
     terminal = page.get_by_role("region", name="In the terminal")
     expect(terminal).to_contain_text("twinstream explain 5d1f0c")
     expect(terminal).to_contain_text("--topic ads.reference --partition 1 --offset 2504 --max-messages 1")
-
-
-def test_a_member_that_every_object_of_the_page_has_is_shown_as_any_other(
-    service: Served, page: Page
-) -> None:
-    base, values = divergence("c"), ({"ad_id": 17, "constructor": "x"}, {"ad_id": 17})
-    witness = [
-        one.model_copy(update={"value": value}) for one, value in zip(base.witness, values, strict=True)
-    ]
-    see(page, service, divergence("c", reference=values[0], candidate=values[1], fields={}, witness=witness))
-    records = page.get_by_role("region", name="The records side by side")
-    expect(records).to_contain_text("constructor")
-    expect(page.locator(".picture")).to_contain_text("constructor")
 
 
 def test_events_that_changed_places_are_drawn_with_lines_that_cross(service: Served, page: Page) -> None:
@@ -265,7 +250,9 @@ def test_a_missing_event_says_that_the_other_side_has_none(service: Served, page
     expect(picture.locator("path.cross")).to_have_count(1)
 
 
-def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: Page) -> None:
+def test_values_are_shown_as_written_and_never_as_markup_nor_as_what_every_object_of_the_page_has(
+    service: Served, page: Page
+) -> None:
     reference = {"id": 9007199254740993, "name": "<img src=x onerror=alert(1)>", "price": 1.0}
     candidate = {**reference, "id": 9007199254740992}
     fields = {"id": Sides[Any](reference=reference["id"], candidate=candidate["id"])}
@@ -277,6 +264,12 @@ def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: 
     expect(body).to_contain_text('"<img src=x onerror=alert(1)>"')
     expect(body).to_contain_text("1.0")
     assert page.locator("#divergence img, .scope b").count() == 0
+    base, both = divergence("c"), ({"ad_id": 17, "constructor": "x"}, {"ad_id": 17})
+    witness = [one.model_copy(update={"value": value}) for one, value in zip(base.witness, both, strict=True)]
+    see(page, service, divergence("c", reference=both[0], candidate=both[1], fields={}, witness=witness))
+    records = page.get_by_role("region", name="The records side by side")
+    expect(records).to_contain_text("constructor")
+    expect(page.locator(".picture")).to_contain_text("constructor")
 
 
 UNSEEN = [

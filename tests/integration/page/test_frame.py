@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.server import Served
 from tests.support.statuses import NAME, diverged, divergence, later, now, status
-from tests.support.webpage import at, row, verdict
+from tests.support.webpage import at, row
 
 pytestmark = pytest.mark.requires_chromium
 OTHER = "b-canary"
@@ -62,12 +62,3 @@ def test_the_tab_of_a_divergence_names_it_and_its_comparison(service: Served, pa
     expect(page).to_have_title(f'≠ missing · ad_id 17 · ride "a" · {NAME}')
     way(page, NAME)
     expect(page).to_have_title(f"≠ DIVERGED · {NAME}")
-
-
-def test_the_link_past_the_heading_leads_to_the_content_of_the_same_view(page: Page) -> None:
-    expect(verdict(page)).to_have_text("✓EQUIVALENT")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("main")).to_be_focused()
-    expect(page).to_have_url(re.compile(f"#/{NAME}$"))
-    expect(verdict(page)).to_have_text("✓EQUIVALENT")

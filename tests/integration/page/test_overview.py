@@ -61,7 +61,9 @@ def test_a_comparison_that_a_restarted_service_lacks_leaves_the_page(browser: Br
             expect(names(watch.page)).to_have_text([NAME, "new"])
 
 
-def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page) -> None:
+def test_two_clicks_lead_to_the_records_and_back_and_to_the_newest_one_also_when_the_page_is_opened_anew(
+    service: Served, overview: Page
+) -> None:
     service.publish(divergence("5d1f0c", name="c-diverged"))
     names(overview).get_by_role("link", name="c-diverged").click()
     expect(verdict(overview)).to_have_text("≠DIVERGED")
@@ -74,6 +76,9 @@ def test_two_clicks_lead_to_the_records_and_back(service: Served, overview: Page
     expect(verdict(overview)).to_have_text("≠DIVERGED")
     overview.get_by_role("navigation", name="Where you are").get_by_role("link", name="Comparisons").click()
     expect(names(overview)).to_have_count(3)
+    overview.reload()
+    cards(overview).first.get_by_role("link", name="changed").click()
+    expect(verdict(overview)).to_have_text("changed same record, different values")
 
 
 def test_a_divergence_stays_where_the_list_was_asked_for_twice_before_it_came(
@@ -96,15 +101,6 @@ def test_a_divergence_stays_where_the_list_was_asked_for_twice_before_it_came(
     expect(newest).to_have_count(2)
 
 
-def test_the_newest_divergences_are_one_click_away_also_those_from_before_the_page_was_opened(
-    service: Served, overview: Page
-) -> None:
-    service.publish(divergence("5d1f0c", name="c-diverged"))
-    overview.reload()
-    cards(overview).first.get_by_role("link", name="changed").click()
-    expect(verdict(overview)).to_have_text("changed same record, different values")
-
-
 def test_only_what_is_for_good_is_linked_and_the_rest_is_counted(service: Served, overview: Page) -> None:
     service.publish(diverged("a-new", at=now(), closed_divergences=counts()))
     service.publish(divergence("p", name="a-new", provisional=True))
@@ -115,7 +111,9 @@ def test_only_what_is_for_good_is_linked_and_the_rest_is_counted(service: Served
     expect(part(worst, "newest").get_by_role("link", name="changed")).to_be_visible()
 
 
-def test_one_verdict_can_be_chosen_and_stays_after_a_reload(overview: Page) -> None:
+def test_one_verdict_can_be_chosen_and_many_searched_and_what_was_asked_for_stays_after_a_reload(
+    service: Served, overview: Page
+) -> None:
     chips = overview.get_by_role("navigation", name="Filter by verdict")
     chips.get_by_role("link", name="pending 1").click()
     expect(names(overview)).to_have_text(["b-pending"])
@@ -123,11 +121,6 @@ def test_one_verdict_can_be_chosen_and_stays_after_a_reload(overview: Page) -> N
     expect(names(overview)).to_have_text(["b-pending"])
     chips.get_by_role("link", name="pending 1").click()
     expect(names(overview)).to_have_count(3)
-
-
-def test_many_comparisons_can_be_searched_and_the_search_is_in_the_address(
-    service: Served, overview: Page
-) -> None:
     service.publish(*[status(f"more-{number}", at=now()) for number in range(5)])
     search = overview.get_by_role("searchbox")
     search.fill("more-3")
