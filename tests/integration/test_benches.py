@@ -6,7 +6,7 @@ from loadtest import day
 from loadtest.growth import watched
 from loadtest.overhead import BATCH, PARTITIONS, stops, throughput
 
-pytestmark = pytest.mark.requires_redis
+pytestmark = [pytest.mark.requires_redis, pytest.mark.nightly]
 
 
 def test_a_short_run_finds_what_was_planted_and_takes_samples():

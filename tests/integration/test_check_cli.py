@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import COMMAND, twinstream
+from tests.support.marks import one_a_change
 
 SPEC = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder: total\n"
 
@@ -124,10 +125,12 @@ def test_an_answer_that_nobody_reads_keeps_its_exit_code(folder: Path, form: tup
 @pytest.mark.parametrize("streams", ["2>&1 | true", "2>/dev/full", "2>&-", ">&-", "| true"])
 @pytest.mark.parametrize(
     ("command", "code"),
-    [
-        ("check spec.yaml --reference a.jsonl --candidate b.jsonl", 1),
-        ("gate x --service http://127.0.0.1:1", 4),
-    ],
+    one_a_change(
+        [
+            ("check spec.yaml --reference a.jsonl --candidate b.jsonl", 1),
+            ("gate x --service http://127.0.0.1:1", 4),
+        ]
+    ),
 )
 def test_the_exit_code_does_not_hang_on_who_reads(
     folder: Path, command: str, code: int, streams: str

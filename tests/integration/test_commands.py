@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run_forked, run_started
+from tests.support.marks import one_a_change
 from twinstream.cli.main import COMMANDS
 
 CASES = Path(__file__).parent.parent / "cases"
 ENVIRONMENT = {**os.environ, "COLUMNS": "100"}
 
 
-@pytest.mark.parametrize("command", [f"{name} --help" for name in COMMANDS] + ["check --no-such-option"])
+@pytest.mark.parametrize(
+    "command", one_a_change(["check --no-such-option", *(f"{name} --help" for name in COMMANDS)])
+)
 def test_a_command_that_is_forked_says_what_one_says_that_is_started(command: str, tmp_path: Path) -> None:
     asked = command.split(), tmp_path, ENVIRONMENT, b""
     code, out, err = run_forked(*asked)

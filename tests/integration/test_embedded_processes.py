@@ -75,6 +75,7 @@ def none_left(mark: dict[str, str]) -> None:
     eventually(lambda: not marked(mark), seconds=30, what=f"no process is left of {marked(mark)}")
 
 
+@pytest.mark.nightly
 @pytest.mark.requires_kafka
 @pytest.mark.requires_redis
 @pytest.mark.timeout(180)
