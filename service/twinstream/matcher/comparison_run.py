@@ -104,6 +104,7 @@ class ComparisonRun:
         self.control = ControlDesk(spec, self._note_said)
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
+        self._first_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._awaited_until: float | None = None
@@ -232,22 +233,30 @@ class ComparisonRun:
     def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        Kafka may have deleted the beginning of records that were read already, so the earliest one read
-        counts.
+        Kafka may have deleted the beginning of records that were read already, so the first ones read count.
+        A later one may have any time; so it counts only where the first ones were read by an earlier process.
         """
-        if self._same_beginning or not self.intake.newest_ms[side.other]:
+        if self._same_beginning:
+            return True
+        self._note_first(side, items)
+        if not self.intake.newest_ms[side.other]:
             return True
         try:
             topics = self._source.topics()
         except SourceError:
             return False
-        came = {side.other: [self.intake.first_ms], side: [_first_ms(item) for item in items]}
-        known = {of: [topics[of].first_ms, *came[of]] for of in Side}
+        known = {of: [topics[of].first_ms, *self._first_ms[of].values()] for of in Side}
         first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
         reason = apart(self._spec, first)
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason
         return self._same_beginning
+
+    def _note_first(self, side: Side, items: Iterable[Item]) -> None:
+        """Note the time of the first record that is read of each partition."""
+        for item in items:
+            if isinstance(item, Batch):
+                self._first_ms[side].setdefault(item.partition, item.timestamps_ms[0])
 
     def unsafe(self) -> str | None:
         """The reason why there is no safe start, as the records read so far show."""
@@ -431,9 +440,7 @@ class ComparisonRun:
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
+        if intake.first_ms is not None:
+            self._first_ms = {side: dict.fromkeys(intake.newest_ms[side], intake.first_ms) for side in Side}
         intake.resume(state["start"])
         self.situation.saved = Saved.of(self.comparison)
-
-
-def _first_ms(item: Item) -> int | None:
-    return item.timestamps_ms[0] if isinstance(item, Batch) else None

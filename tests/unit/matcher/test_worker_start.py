@@ -51,6 +51,21 @@ def test_beginnings_further_apart_than_the_lead_are_no_safe_start(bench: Bench) 
     bench.started()
 
 
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("old", [0, 1, 2])
+def test_a_record_with_an_old_time_among_the_first_makes_no_other_beginning(
+    bench: Bench, old: int, *, restart: bool
+) -> None:
+    times = [1_000_000, 1_000_100, 1_000_200]
+    times[old] -= 120_000
+    for side in Side:
+        for number, at_ms in enumerate(times):
+            bench.write(side, ("a", number), at_ms=at_ms)
+    bench.run(bench.started())
+    status = bench.run(bench.restarted()) if restart else bench.run()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 3)
+
+
 def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges(bench: Bench) -> None:
     bench.write(Side.LEFT, *(("a", number) for number in range(100)), at_ms=1000)
     assert bench.run().unmatched.reference == 100
