@@ -157,7 +157,6 @@ class Intake:
 
     def survey(self, at_end: tuple[bool, bool], lag: Lag = NO_LAG) -> None:
         """Survey the unmatched events, and remember the positions that the survey covers."""
-        self._comparison.arrivals.note_ends(at_end)
         certainty = self._comparison.certainty
         sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):

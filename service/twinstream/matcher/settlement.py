@@ -18,7 +18,7 @@ from twinstream.core.overdue.judging import NO_LAG, UNKNOWN_LAG, Lag
 from twinstream.core.overdue.points import Reached
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
 from twinstream.matcher.comparison_run import ComparisonRun
-from twinstream.ports import Clock, Positions, Source
+from twinstream.ports import Clock, Positions, Source, TopicsLook
 from twinstream.reporting.verdict_status import Standing, Verified
 from twinstream.status.timestamps import moment_of
 
@@ -52,15 +52,16 @@ class Settlement:
 
     def take(self) -> None:
         """Survey the unmatched events, and note the standing of the run."""
-        run, ends = self._run, self._source.ends()
-        self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
+        run, ends, seen = self._run, self._source.ends(), self._source.seen()
+        told, committed = self._ends_before, self._committed(seen)
+        self.at_end = (self._is_read(Side.LEFT, committed), self._is_read(Side.RIGHT, committed))
+        run.comparison.arrivals.note_ends((self._is_read(Side.LEFT, told), self._is_read(Side.RIGHT, told)))
         for side in Side:
             run.comparison.look(
                 side, run.intake.positions[side], self._ends_before[side], self._clock.monotonic()
             )
             if run.intake.waiting is None:  # Else rows below the positions are held, and not taken yet.
                 run.comparison.checks.look(side, run.intake.positions[side], run.comparison.certainty.moment)
-        seen = self._source.seen()
         unread = self._unread(seen.ends)
         self._ends_before = {side: dict(ends[side]) for side in Side}
         run.situation.ends = self._ends_before
@@ -104,12 +105,23 @@ class Settlement:
         if self._standing is not None and self._standing.moment <= self._run.comparison.proven.vouched_at:
             self._run.situation.standing, self._standing = self._standing, None
 
-    def _has_read(self, side: Side) -> bool:
-        """Whether all records that were in the topic at the last survey have been read by now."""
-        positions, ends = self._run.intake.positions[side], self._ends_before[side]
-        return all(
-            partition in ends and position >= ends[partition] for partition, position in positions.items()
-        )
+    def _committed(self, seen: TopicsLook) -> Positions:
+        """The ends at the last survey without the records of open transactions, which a look does not see.
+
+        So an event that waits for these is suspected, and not proven to have no partner.
+        """
+        told = self._ends_before
+        if self._look is None or seen.number < self._look.number:
+            return told
+        looked = {side: seen.ends.get(side, {}) for side in Side}
+        return {
+            side: {p: min(end, looked[side].get(p, end)) for p, end in told[side].items()} for side in Side
+        }
+
+    def _is_read(self, side: Side, ends: Positions) -> bool:
+        """Whether all records of a side up to these ends have been read by now."""
+        known, positions = ends[side], self._run.intake.positions[side]
+        return all(p in known and position >= known[p] for p, position in positions.items())
 
     def _unread(self, looked: Positions) -> Unread:
         """The partitions that are not read to the ends of a look, nor to those of the last survey.

@@ -463,3 +463,25 @@ def test_the_records_of_an_open_transaction_are_not_verified() -> None:
     assert bench.status().verdict == "EQUIVALENT"
     assert verified is not None
     assert verified <= begun
+
+
+@pytest.mark.parametrize("proves", ["false", "true"])
+@pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
+def test_beside_an_open_transaction_a_lost_event_is_suspected_and_not_proven(clock: str, proves: str) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 10s, proves: {proves}}}\n"
+    bench = Bench(
+        SPEC.replace("{per_key: [k]}", "unordered") + overdue, source=(source := Open(partitions=2))
+    )
+    seen = []
+    for second in range(60):
+        now = int(bench.clock.now().timestamp())
+        for side in Side:
+            if second != 20 or side is LEFT:
+                for partition in range(2 if second == 0 else 1):
+                    source.append(
+                        side, partition, b'{"k": "a", "n": %d, "ts": %d}' % (second, now), now * 1000
+                    )
+        seen.append(bench.run(steps=1).verdict)
+    assert "DIVERGED" not in seen
+    assert bench.status().unmatched.reference == 1
+    assert (seen[-1] == "INCONCLUSIVE") == (clock == "arrival")
