@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.core.events import Side
-from twinstream.core.overdue.judging import NO_LAG, UNKNOWN_LAG, Lag
+from twinstream.core.overdue.judging import UNKNOWN_LAG, Lag
 from twinstream.core.overdue.points import Reached
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
 from twinstream.matcher.comparison_run import ComparisonRun
@@ -48,6 +48,7 @@ class Settlement:
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._look: _Look | None = None
         self._standing: Standing | None = None
+        self._read_at: dict[tuple[Side, int], SeenAt] = {}
         self.at_end = (False, False)
 
     def take(self) -> None:
@@ -83,9 +84,8 @@ class Settlement:
         """How far some of the records read may be ahead of others that are not."""
         if look is None or read_up_to is None:
             return UNKNOWN_LAG
-        if look.moment == self._run.comparison.certainty.moment:
-            return NO_LAG
-        return Lag(self._clock.monotonic() - read_up_to.at, look.reached)
+        at_rest = look.moment == self._run.comparison.certainty.moment
+        return Lag(0.0 if at_rest else self._clock.monotonic() - read_up_to.at, look.reached)
 
     def _read_up_to(self, seen: int, unread: Unread) -> SeenAt | None:
         """The time up to which all records are read, as a look requested then has found; None if unknown.
@@ -98,7 +98,11 @@ class Settlement:
         comparison = self._run.comparison
         moment, reached = comparison.certainty.moment, comparison.clocks.reached()
         self._look = _Look(self._source.look(), SeenAt.of(self._clock), moment, reached)
-        return None if look is None or unread else look.asked
+        if look is None:
+            return None
+        read = {(side, place) for side in Side for place in self._run.intake.positions[side]}
+        self._read_at |= dict.fromkeys(read.difference(unread), look.asked)
+        return None if unread else look.asked
 
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""
@@ -151,13 +155,19 @@ class Settlement:
         return earlier
 
     def _read_before(self, unread: Unread, earlier: Verified | None) -> Verified | None:
-        """The Kafka time before which all is read in partitions that are behind, at least the earlier one."""
-        newest_ms = self._run.intake.newest_ms
-        reached = [newest_ms[side].get(place) for side, place in unread]
-        known = [moment_ms for moment_ms in reached if moment_ms is not None]
-        if len(known) < len(reached):
+        """The time before which all is read in partitions that are behind, at least the earlier one."""
+        reached = [self._reached(*place) for place in unread]
+        if None in reached:
             return earlier
-        return max(filter(None, (earlier, self._at(min(known)))), key=_AT)
+        return max(filter(None, (earlier, min(filter(None, reached), key=_AT))), key=_AT)
+
+    def _reached(self, side: Side, partition: int) -> Verified | None:
+        """The time of the newest record of a partition, or when all of it was read last, if there is one."""
+        newest_ms = self._run.intake.newest_ms[side].get(partition)
+        read_at = self._read_at.get((side, partition))
+        newest = None if newest_ms is None else self._at(newest_ms)
+        read = None if read_at is None else Verified(*read_at)
+        return max(filter(None, (newest, read)), key=_AT, default=None)
 
     def _at(self, moment_ms: int) -> Verified:
         """What is settled up to an event of that time."""

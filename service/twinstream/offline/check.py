@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -202,8 +203,7 @@ class Check:
 
     def _coverage(self) -> Coverage:
         """The coverage of the events."""
-        matched = self.comparison.ledger.matched_by_kind
-        by_kind = {kind: matched[kind] for kind in self._spec.compared_kinds}
+        by_kind = {kind: self._evident_by_kind[kind] for kind in self._spec.compared_kinds}
         told = self._seen.told()
         return coverage_of(wanted(self._spec), self.comparison.matched, 0.0, by_kind, None, {}, told)
 
@@ -224,7 +224,12 @@ class Check:
     @property
     def _evident(self) -> int:
         """The number of pairs that are evidence: not those beside the range."""
-        return self.comparison.matched if self._pairs is None else self._pairs.count
+        return self.comparison.matched if self._pairs is None else self._pairs.by_kind.total()
+
+    @property
+    def _evident_by_kind(self) -> Counter[str]:
+        """The same by their kind."""
+        return self.comparison.ledger.matched_by_kind if self._pairs is None else self._pairs.by_kind
 
     def _account(self, side: Side) -> dict[str, int]:
         """Where the events of a side went; undecided ones are not settled, left-out ones are ignored."""
@@ -301,7 +306,7 @@ class Check:
             lacking.append(f"{counts} are unmatched, and the sides have not ended")
         if evidence:
             asked = wanted(self._spec)._replace(seconds=0.0)  # Recorded events may have no times.
-            lacking += missing(asked, self._evident, 0.0, comparison.ledger.matched_by_kind)
+            lacking += missing(asked, self._evident, 0.0, self._evident_by_kind)
         return lacking
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:

@@ -43,7 +43,7 @@ from typing import Any, Literal, NamedTuple
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.offline.offset_range import OffsetRange, edge_text
@@ -260,13 +260,15 @@ class PairsOfRange:
     """Counts the pairs of which an event lies in the stretch: those beside it say nothing about it."""
 
     def __init__(self, edges: Edges) -> None:
-        self._edges, self.count = edges, 0
+        self._edges = edges
+        self.by_kind: Counter[str] = Counter()
 
     def note(self, side: Side, events: Iterable[Event], partners: Iterable[Event]) -> None:
         """Count pairs of events of a side."""
         is_beside = self._edges.is_beside
         for event, partner in zip(events, partners, strict=True):
-            self.count += not (is_beside(side, event) and is_beside(side.other, partner))
+            if not (is_beside(side, event) and is_beside(side.other, partner)):
+                self.by_kind[event[FORM][KIND]] += 1
 
 
 def _form(divergence: Divergence, rules: Rules) -> int | None:

@@ -444,11 +444,13 @@ def test_a_clock_proves_at_rest_what_the_last_records_prove() -> None:
 
 
 class Open(MemorySource):
-    """Topics of two partitions; a consumer hears of the open transaction in one, and a look does not."""
+    """A consumer hears of the open transaction in a partition, and a look does not."""
+
+    opened = 1
 
     def ends(self) -> Mapping[Side, Mapping[int, int]]:
         ends = super().ends()
-        return {**ends, RIGHT: {**ends[RIGHT], 1: ends[RIGHT].get(1, 0) + 5}}
+        return {**ends, RIGHT: {**ends[RIGHT], self.opened: ends[RIGHT].get(self.opened, 0) + 5}}
 
 
 def test_the_records_of_an_open_transaction_are_not_verified() -> None:
@@ -485,3 +487,61 @@ def test_beside_an_open_transaction_a_lost_event_is_suspected_and_not_proven(clo
     assert "DIVERGED" not in seen
     assert bench.status().unmatched.reference == 1
     assert (seen[-1] == "INCONCLUSIVE") == (clock == "arrival")
+
+
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_partition_that_becomes_idle_at_rest_proves_nothing_of_what_it_has_not_read(
+    order: str, *, late: bool
+) -> None:
+    overdue = "overdue: {clock: event_time, field: ts, unit: s, after: 10s, idle_after: 60s, proves: true}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", order) + overdue, source=(source := Prompt()))
+    begun = int(bench.clock.now().timestamp())
+    bench.started()
+
+    def write(side: Side, partition: int, second: int) -> None:
+        value = b'{"k": "%d", "n": %d, "ts": %d}' % (partition, second, begun + second)
+        source.append(side, partition, value, (begun + second) * 1000)
+
+    def quiet_s() -> float:
+        times = bench.at_work.comparison.clocks.times
+        assert times is not None
+        return times._sides[RIGHT][1].quiet_s
+
+    second = 0
+    while quiet_s() < 40:  # The candidate's second partition pauses, and all else goes on.
+        for side in Side:
+            for partition in range(2):
+                if second < 20 or (side, partition) != (RIGHT, 1):
+                    write(side, partition, second)
+        second += 1
+        bench.run(steps=1)
+    while quiet_s() < 58:
+        bench.run(steps=1)
+    source.shut({RIGHT: 1} if late else {})
+    for paused in range(20, second):
+        write(RIGHT, 1, paused)
+    seen = [bench.run(steps=1).verdict for _ in range(2)]
+    source.shut({})
+    seen += [bench.run(steps=3).verdict for _ in range(3)]
+    assert "DIVERGED" not in seen
+    assert seen[-1] == "EQUIVALENT"
+
+
+def test_transactions_in_partitions_that_are_seldom_written_hold_back_no_more_than_their_own_time() -> None:
+    bench = Bench(SPEC, source=(source := Open(partitions=3)))
+
+    def write(partition: int) -> None:
+        for side in Side:
+            at_ms = int(bench.clock.now().timestamp() * 1000)
+            source.append(side, partition, _record(at_ms, key="abc"[partition]), at_ms)
+
+    write(1)
+    write(2)
+    for second in range(120):
+        write(0)
+        source.opened = 1 + second // 5 % 2  # There is always one that is open.
+        bench.run(steps=1)
+    verified = bench.status().verified_through
+    assert verified is not None
+    assert (bench.clock.now() - verified).total_seconds() < 30

@@ -426,3 +426,13 @@ def test_checks_are_of_the_range_alone_and_know_the_number_of_partitions() -> No
     assert (once["state"], once["checked"]) == ("holds", 1)
     later = check(source.reader(), order="unordered", more=KEYED)["checks"][1]["candidate"]
     assert (later["state"], later["violations"]) == ("violated", 3)
+
+
+@pytest.mark.parametrize("order", ["unordered", PER_KEY])
+def test_a_kind_that_has_matched_beside_the_range_alone_is_no_evidence(order: str) -> None:
+    more = "kinds: {a: {where: {k: a}}, b: {where: {k: b}}}\nevidence: {matched: 1}\n"
+    both = [("b1", 700), ("a1", 2000), ("a2", 2100), ("a3", 9000)]
+    asked = {"open_ended": False, "allow_empty": False, "evidence": True}
+    found = bounded(topics(both, both), at(1200), at(4000), order=order, more=more).run(iter, **asked)
+    assert found["verdict"] == "PENDING"
+    assert "no `b` has matched" in found["reason"]

@@ -25,7 +25,8 @@ class Lag(NamedTuple):
     """How far the records that are read may be ahead of others that are not.
 
     Only records of the last `seconds` may not be read; where that is infinite, nothing is proven. `reached`
-    is, by side, how far it had come before these, on a clock of progress; None if it is no further now.
+    is, by side, how far it had come before these, on a clock of progress; None if all is read. At rest it may
+    be further now, as partitions become idle.
     """
 
     seconds: float = 0.0
@@ -121,7 +122,8 @@ class Judge:
         return (oldest_ms is None or oldest_ms > reach.until_ms) and self._is_over(half, reach, reading)
 
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
-        if self.until(half.finding.side, reading) + self.after_ms >= reach.until_ms:
+        read_ms = self.until(half.finding.side, reading) + self.after_ms - reading.lag.seconds * 1000
+        if read_ms >= reach.until_ms:
             return True
         least_s = half.finding.event[READ_AT] + self.after_ms / 1000 + reading.lag.seconds
         return all(reading.at_end) and least_s <= reading.now_s < math.inf
@@ -133,7 +135,8 @@ class Judge:
 
         Complexity: O(1) an open scope, O(n) in the events of passed ones.
         """
-        if not self.apart.scopes or not reading.gapless or self.apart.copies:
+        is_read = reading.gapless and reading.lag.seconds < math.inf
+        if not self.apart.scopes or not is_read or self.apart.copies:
             return
         left, right = (self.clock.has_passed(side, reading) for side in Side)
         node_of = node_of_scopes(self.apart.index)
