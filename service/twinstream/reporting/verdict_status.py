@@ -349,11 +349,17 @@ class Reporter:
         return coverage_of(asked, matched, seconds, kinds, _moment(until), timeline, seen)
 
     def _verified_time(self) -> tuple[int | None, int | None]:
-        """The Kafka times of the first record, and of the oldest unsettled one, or else the newest."""
+        """The Kafka times of the first record, and of the oldest unsettled one, or else the newest.
+
+        The time of a record that is ahead of the present has not passed, unless the first record is, too.
+        """
         oldest_open = self._comparison.surveyed.oldest_ms
         newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
         until = oldest_open if newest and oldest_open is not None else max(newest, default=None)
-        return self._intake.first_ms, until
+        first, now_ms = self._intake.first_ms, int(self._clock.now().timestamp() * 1000)
+        if first is not None and until is not None and first <= now_ms < until:
+            until = now_ms
+        return first, until
 
     # -- parts ---------------------------------------------------------------------------------------------
 

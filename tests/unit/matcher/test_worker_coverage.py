@@ -45,3 +45,17 @@ def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
     assert one["fields"]["event"].keys() == other["fields"]["event"].keys()
     assert one["fields"]["event"]["k"] != other["fields"]["event"]["k"]
     assert not set(one["keys"]) & set(other["keys"])
+
+
+def test_a_record_of_the_future_is_no_evidence_of_the_time_until_then() -> None:
+    bench = Bench(spec=SPEC.replace("seconds: 0", "seconds: 3600"))
+    now_ms = int(bench.clock.now().timestamp() * 1000)
+    for second in range(30):
+        bench.write_both(("a", second), at_ms=now_ms + second * 1000)
+    bench.write_both(("a", 30), at_ms=now_ms + 5_400_000)
+    status = bench.run(bench.started())
+    assert status.verdict == "PENDING"
+    assert "of 3,600 s of Kafka time" in status.reason
+    bench.clock.advance(3600)
+    bench.write_both(("a", 31), at_ms=now_ms + 3_600_000)
+    assert bench.run().verdict == "EQUIVALENT"
