@@ -48,7 +48,10 @@ class GeneratedSource(MemorySource):
     def topics(self) -> Mapping[Side, Topic]:
         """Two topics of the same time."""
         first = dict.fromkeys(range(PARTITIONS), 0)
-        return {side: Topic("1", first, dict(self._ends[side]), START_MS, "delete") for side in Side}
+        return {
+            side: Topic("1", first, dict(self._ends[side]), dict.fromkeys(first, START_MS), "delete")
+            for side in Side
+        }
 
     def poll(self, side: Side, timeout: float) -> list[Batch | Gap]:  # noqa: ARG002 - it never waits
         """The next batch of a side."""

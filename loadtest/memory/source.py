@@ -242,7 +242,7 @@ class _MemoryTopic:
         }
 
     def described(self) -> Topic:
-        first_times = [rows[0][1] for rows in self.rows if rows]
+        begins_ms = {partition: rows[0][1] for partition, rows in enumerate(self.rows) if rows}
         ends = {partition: self.end(partition) for partition in range(len(self.rows))}
         first = dict(enumerate(self.first))
-        return Topic(self.id, first, ends, min(first_times, default=None), self.cleanup_policy)
+        return Topic(self.id, first, ends, begins_ms, self.cleanup_policy)

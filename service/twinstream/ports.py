@@ -110,15 +110,21 @@ class Topic(NamedTuple):
     """A topic as Kafka describes it.
 
     `id` changes if the topic is deleted and created again. `first` and `ends` are, by partition, the first
-    retained offset and the one after the last record; `first_ms` is Kafka's time of the earliest of the first
-    records, None if there is none. `cleanup_policy` is None if Kafka does not allow asking for it.
+    retained offset and the one after the last record; `begins_ms` is Kafka's time of the first record of each
+    partition that has one, which may be of an aborted transaction. `cleanup_policy` is None if Kafka does not
+    allow asking for it.
     """
 
     id: str
     first: Mapping[int, int]
     ends: Mapping[int, int]
-    first_ms: int | None
+    begins_ms: Mapping[int, int]
     cleanup_policy: str | None
+
+    @property
+    def first_ms(self) -> int | None:
+        """Kafka's time of the earliest of the first records, None if there is none."""
+        return min(self.begins_ms.values(), default=None)
 
 
 class TopicsLook(NamedTuple):

@@ -233,8 +233,8 @@ class ComparisonRun:
     def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        Kafka may have deleted the beginning of records that were read already, so the first ones read count.
-        A later one may have any time; so it counts only where the first ones were read by an earlier process.
+        The first ones read count: Kafka may have deleted the beginning since, or tell that of an aborted
+        record. A later one may have any time; so it counts only where an earlier process has read the first.
         """
         if self._same_beginning:
             return True
@@ -245,8 +245,8 @@ class ComparisonRun:
             topics = self._source.topics()
         except SourceError:
             return False
-        known = {of: [topics[of].first_ms, *self._first_ms[of].values()] for of in Side}
-        first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
+        known = {of: {**topics[of].begins_ms, **self._first_ms[of]} for of in Side}
+        first = {of: min(times.values(), default=None) for of, times in known.items()}
         reason = apart(self._spec, first)
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
+from twinstream.ports import Topic
 from twinstream.status.comparison import ComparisonStatus
 
 EVENT_TIME = SPEC + "start: {at: event_time, field: ts, from: 100, warm_up: 10}\n"
@@ -64,6 +66,24 @@ def test_a_record_with_an_old_time_among_the_first_makes_no_other_beginning(
     bench.run(bench.started())
     status = bench.run(bench.restarted()) if restart else bench.run()
     assert (status.verdict, status.matched) == ("EQUIVALENT", 3)
+
+
+class Aborted(MemorySource):
+    """The first record of the candidate was written at once, in a transaction that was aborted."""
+
+    def topics(self) -> Mapping[Side, Topic]:
+        topics = dict(super().topics())
+        topics[Side.RIGHT] = topics[Side.RIGHT]._replace(begins_ms={0: 1000})
+        return topics
+
+
+def test_an_aborted_record_is_not_the_beginning_of_a_candidate_that_starts_late() -> None:
+    bench = Bench(source=Aborted())
+    bench.write(Side.LEFT, *(("a", number) for number in range(100)), at_ms=1000)
+    bench.write(Side.RIGHT, *(("a", number) for number in range(50, 100)), at_ms=DAY_MS)
+    status = bench.run(bench.started())
+    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+    assert "no safe start" in status.reason
 
 
 def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges(bench: Bench) -> None:

@@ -192,7 +192,7 @@ class TopicsAdmin:
             str(topic.topic_id),
             {partition: found.offset for partition, found in sorted(first.items())},
             {partition: found.offset for partition, found in sorted(last.items())},
-            min((found.timestamp for found in oldest.values() if found.offset >= 0), default=None),
+            {partition: found.timestamp for partition, found in oldest.items() if found.offset >= 0},
             policy,
         )
 
