@@ -203,7 +203,8 @@ class Check:
 
     def _coverage(self) -> Coverage:
         """The coverage of the events."""
-        by_kind = {kind: self._evident_by_kind[kind] for kind in self._spec.compared_kinds}
+        matched = self.comparison.ledger.matched_by_kind
+        by_kind = {kind: matched[kind] for kind in self._spec.compared_kinds}
         told = self._seen.told()
         return coverage_of(wanted(self._spec), self.comparison.matched, 0.0, by_kind, None, {}, told)
 
