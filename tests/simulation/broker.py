@@ -110,14 +110,13 @@ class Broker:
 
     def described(self, side: Side) -> Topic:
         """A topic as Kafka describes it."""
-        times = [
-            row.timestamp_ms
-            for partition, rows in enumerate(self.rows[side])
-            for row in rows
-            if row.offset >= self.first[side][partition]
-        ]
+        begins_ms: dict[int, int] = {}
+        for partition, rows in enumerate(self.rows[side]):
+            for row in rows:
+                if row.offset >= self.first[side][partition]:
+                    begins_ms.setdefault(partition, row.timestamp_ms)
         name = f"{side.name} {self._lives[side]}"
-        return Topic(name, dict(self.first[side]), self.ends(side), min(times, default=None), "delete")
+        return Topic(name, dict(self.first[side]), self.ends(side), begins_ms, "delete")
 
 
 def _moved(row: Row, further: int) -> Row:

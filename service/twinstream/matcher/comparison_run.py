@@ -105,6 +105,7 @@ class ComparisonRun:
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
         self._first_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self._begun_earlier: set[Side] = set()
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._awaited_until: float | None = None
@@ -245,12 +246,16 @@ class ComparisonRun:
             topics = self._source.topics()
         except SourceError:
             return False
-        known = {of: {**topics[of].begins_ms, **self._first_ms[of]} for of in Side}
-        first = {of: min(times.values(), default=None) for of, times in known.items()}
-        reason = apart(self._spec, first)
+        reason = apart(self._spec, {of: self._begins_ms(of, topics[of]) for of in Side})
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason
         return self._same_beginning
+
+    def _begins_ms(self, side: Side, topic: Topic) -> int | None:
+        """The time at which a side begins, as far as it is known."""
+        if side in self._begun_earlier:
+            return min((at for at in (topic.first_ms, self.intake.first_ms) if at is not None), default=None)
+        return min({**topic.begins_ms, **self._first_ms[side]}.values(), default=None)
 
     def _note_first(self, side: Side, items: Iterable[Item]) -> None:
         """Note the time of the first record that is read of each partition."""
@@ -440,7 +445,6 @@ class ComparisonRun:
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
-        if intake.first_ms is not None:
-            self._first_ms = {side: dict.fromkeys(intake.newest_ms[side], intake.first_ms) for side in Side}
+        self._begun_earlier = {side for side in Side if intake.newest_ms[side]}
         intake.resume(state["start"])
         self.situation.saved = Saved.of(self.comparison)

@@ -115,8 +115,6 @@ class Settlement:
         So an event that waits for these is suspected, and not proven to have no partner.
         """
         told = self._ends_before
-        if self._look is None or seen.number < self._look.number:
-            return told
         looked = {side: seen.ends.get(side, {}) for side in Side}
         return {
             side: {p: min(end, looked[side].get(p, end)) for p, end in told[side].items()} for side in Side

@@ -9,10 +9,12 @@ from functools import partial
 import pytest
 
 from loadtest.memory import MemorySource
+from tests.support.saying import TOPICS, control_record
 from tests.support.workers import RETRY_STORE_SECONDS, SPEC, Bench
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Batch, Gap, TopicsLook
+from twinstream.spec.decode.headers import input_header
 from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
@@ -545,3 +547,36 @@ def test_transactions_in_partitions_that_are_seldom_written_hold_back_no_more_th
     verified = bench.status().verified_through
     assert verified is not None
     assert (bench.clock.now() - verified).total_seconds() < 30
+
+
+INPUT = """
+version: 1
+name: test
+reference: {topic: test.reference, version: "1"}
+candidate: {topic: test.candidate, version: "2"}
+order: {per_key: [k]}
+overdue: {clock: input}
+control: test.control
+evidence: {matched: 1, seconds: 0}
+known_differences:
+  - {id: LOST, when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 9}}
+"""
+
+
+def test_beside_an_open_transaction_the_clock_of_the_input_proves_and_ends_a_dispute() -> None:
+    bench = Bench(INPUT, source=(source := Open(partitions=2)))
+    bench.started()
+    for second in range(30):
+        for side in Side:
+            at_ms = int(bench.clock.now().timestamp() * 1000)
+            keys = ["a", "a", "a"] if second == 5 else [f"k{second}"]
+            for number, key in enumerate(keys):
+                if (side, second, number) == (RIGHT, 5, 0):
+                    continue
+                value = b'{"k": "%s", "n": %d}' % (key.encode(), number)
+                source.append(side, 0, value, at_ms, [input_header("in", 0, 3 * second + number)])
+            ends = MemorySource.ends(source)[side]
+            source.say(control_record("12"[side], second, {"in": {0: 3 * second + 3}}, {TOPICS[side]: ends}))
+        bench.run(steps=1)
+    status = bench.status()
+    assert (status.verdict, status.explained_by_rule) == ("EQUIVALENT", {"LOST": 1})

@@ -56,6 +56,8 @@ class OverdueByArrival:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side; where the clock proves, whether they have no partner."""
         until = self.until(side, reading)
+        if reading.lag.seconds == math.inf:
+            return lambda _: False
         if not self.rules.proves:
             return lambda event: event[TIMESTAMP_MS] <= until
         return self._tells_proven(side, until, reading)

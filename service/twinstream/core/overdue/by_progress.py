@@ -42,7 +42,7 @@ class OverdueByProgress:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
-        if self.rules.proves and not self._proves(reading):
+        if self.clock.needs_ends and reading.lag.seconds == math.inf:
             return lambda _: False
         is_free = None if self.crossed is None else self.crossed.is_free(side)
         is_proven = self._is_proven(side, reading)

@@ -135,8 +135,7 @@ class Judge:
 
         Complexity: O(1) an open scope, O(n) in the events of passed ones.
         """
-        is_read = reading.gapless and reading.lag.seconds < math.inf
-        if not self.apart.scopes or not is_read or self.apart.copies:
+        if not self.apart.scopes or not reading.gapless or self.apart.copies:
             return
         left, right = (self.clock.has_passed(side, reading) for side in Side)
         node_of = node_of_scopes(self.apart.index)
