@@ -130,14 +130,12 @@ class Settlement:
 
         A look does not see the records of an open transaction; a consumer was told that they are there.
         """
-        intake, before = self._run.intake, self._ends_before
-        return [
-            (side, partition)
+        before = self._ends_before
+        ends = {
+            side: {p: max(end, before[side].get(p, end)) for p, end in looked.get(side, {}).items()}
             for side in Side
-            for partition, position in intake.positions[side].items()
-            if partition in intake.unread(side, looked.get(side, {}))
-            or position < before[side].get(partition, position)
-        ]
+        }
+        return [(side, place) for side in Side for place in self._run.intake.unread(side, ends[side])]
 
     def _verified(self, read_up_to: SeenAt | None, unread: Unread) -> Verified | None:
         """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""

@@ -56,7 +56,7 @@ class OverdueByArrival:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side; where the clock proves, whether they have no partner."""
         until = self.until(side, reading)
-        if reading.lag.seconds == math.inf:
+        if not reading.lag.is_known:
             return lambda _: False
         if not self.rules.proves:
             return lambda event: event[TIMESTAMP_MS] <= until

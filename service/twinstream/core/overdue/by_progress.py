@@ -5,7 +5,6 @@ An event is overdue when the other side has passed its point, unless a crossed p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,14 +41,17 @@ class OverdueByProgress:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
-        if self.clock.needs_ends and reading.lag.seconds == math.inf:
+        if not self._knows(reading):
             return lambda _: False
         is_free = None if self.crossed is None else self.crossed.is_free(side)
         is_proven = self._is_proven(side, reading)
         return lambda event: id(event) in beyond and is_proven(event) and (is_free is None or is_free(event))
 
     def _proves(self, reading: Reading) -> bool:
-        return self.rules.proves and (reading.lag.seconds < math.inf or not self.clock.needs_ends)
+        return self.rules.proves and self._knows(reading)
+
+    def _knows(self, reading: Reading) -> bool:
+        return reading.lag.is_known or not self.clock.needs_ends
 
     def _is_proven(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for passed events: whether the records that passed them are all read.

@@ -32,6 +32,11 @@ class Lag(NamedTuple):
     seconds: float = 0.0
     reached: tuple[Reached, Reached] | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is finite."""
+        return self.seconds < math.inf
+
 
 NO_LAG = Lag()
 UNKNOWN_LAG = Lag(math.inf)
