@@ -92,8 +92,13 @@ def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
 def test_a_service_that_is_stopped_while_it_starts_ends_with_0(tmp_path: Path, number: int) -> None:
     spec = tmp_path / "ads.yaml"
     os.mkfifo(spec)
-    process = subprocess.Popen([COMMAND, "serve", spec], stderr=subprocess.PIPE)
-    with spec.open("wb"):  # It waits for the rest of its comparison file.
-        process.send_signal(number)
-        assert process.communicate(timeout=ENDED) == (None, b"")
+    with subprocess.Popen([COMMAND, "serve", spec], stderr=subprocess.PIPE) as process:
+        with spec.open("wb"):  # It waits for the rest of its comparison file.
+
+            def is_stopped() -> bool:
+                process.send_signal(number)  # Again: Python misses one that comes just before it reads.
+                return process.poll() is not None
+
+            eventually(is_stopped, seconds=ENDED, what="the end of the service")
+        assert process.communicate() == (None, b"")
     assert process.returncode == 0
