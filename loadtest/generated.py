@@ -18,7 +18,7 @@ from twinstream.core.events import Side
 from twinstream.logs import configure_logging
 from twinstream.matcher.memory import collect_rarely
 from twinstream.matcher.worker import Ports, Worker
-from twinstream.ports import Batch, Gap, Positions, Topic
+from twinstream.ports import Batch, BeginsMs, Gap, Positions, Topic
 from twinstream.spec.load import loads
 from twinstream.status.comparison import Publication
 
@@ -48,10 +48,11 @@ class GeneratedSource(MemorySource):
     def topics(self) -> Mapping[Side, Topic]:
         """Two topics of the same time."""
         first = dict.fromkeys(range(PARTITIONS), 0)
-        return {
-            side: Topic("1", first, dict(self._ends[side]), dict.fromkeys(first, START_MS), "delete")
-            for side in Side
-        }
+        return {side: Topic("1", first, dict(self._ends[side]), "delete") for side in Side}
+
+    def begins_ms(self) -> BeginsMs:
+        """One time."""
+        return {side: dict.fromkeys(range(PARTITIONS), START_MS) for side in Side}
 
     def poll(self, side: Side, timeout: float) -> list[Batch | Gap]:  # noqa: ARG002 - it never waits
         """The next batch of a side."""

@@ -6,7 +6,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
+from twinstream.ports import (
+    Batch,
+    BeginsMs,
+    Control,
+    ControlEntry,
+    Gap,
+    Mark,
+    Marks,
+    Positions,
+    Topic,
+    TopicsLook,
+)
 from twinstream.spec.decode.headers import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
@@ -105,6 +116,10 @@ class MemorySource:
         for side in self._deleted:
             raise NoTopic(f"topic {side.name}: there is no such topic")
         return {side: topic.described() for side, topic in self._topics.items()}
+
+    def begins_ms(self) -> BeginsMs:
+        """The times of the first records."""
+        return {side: topic.begins_ms() for side, topic in self._topics.items()}
 
     def remember(self, marks: Marks) -> None:
         """Store the marks with the topic: they are deleted with it."""
@@ -241,8 +256,10 @@ class _MemoryTopic:
             for partition, rows in enumerate(self.rows)
         }
 
+    def begins_ms(self) -> dict[int, int]:
+        return {partition: rows[0][1] for partition, rows in enumerate(self.rows) if rows}
+
     def described(self) -> Topic:
-        begins_ms = {partition: rows[0][1] for partition, rows in enumerate(self.rows) if rows}
         ends = {partition: self.end(partition) for partition in range(len(self.rows))}
         first = dict(enumerate(self.first))
-        return Topic(self.id, first, ends, begins_ms, self.cleanup_policy)
+        return Topic(self.id, first, ends, self.cleanup_policy)

@@ -110,21 +110,14 @@ class Topic(NamedTuple):
     """A topic as Kafka describes it.
 
     `id` changes if the topic is deleted and created again. `first` and `ends` are, by partition, the first
-    retained offset and the one after the last record; `begins_ms` is Kafka's time of the first record of each
-    partition that has one, which may be of an aborted transaction. `cleanup_policy` is None if Kafka does not
-    allow asking for it.
+    retained offset and the one after the last record. `cleanup_policy` is None if Kafka does not allow asking
+    for it.
     """
 
     id: str
     first: Mapping[int, int]
     ends: Mapping[int, int]
-    begins_ms: Mapping[int, int]
     cleanup_policy: str | None
-
-    @property
-    def first_ms(self) -> int | None:
-        """Kafka's time of the earliest of the first records, None if there is none."""
-        return min(self.begins_ms.values(), default=None)
 
 
 class TopicsLook(NamedTuple):
@@ -155,6 +148,9 @@ class Mark(NamedTuple):
 Marks = Mapping[Side, Mapping[int, Mark]]
 """By side and partition."""
 
+BeginsMs = Mapping[Side, Mapping[int, int]]
+"""By side and partition, Kafka's time of the first committed record, where there is one."""
+
 
 class Source(Protocol):
     """Both topics and the control topic. One thread calls it, and it never blocks longer than asked.
@@ -166,6 +162,12 @@ class Source(Protocol):
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError."""
+
+    def begins_ms(self) -> BeginsMs:
+        """When the partitions begin.
+
+        Raises SourceError, also while a transaction is open at the beginning of a partition.
+        """
 
     def remember(self, marks: Marks) -> None:
         """Have the consumer group remember these marks; best effort, it neither waits nor fails."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -114,6 +115,36 @@ def test_where_a_partition_ends_that_another_reads_is_told_without_markers_of_tr
     assert [ends.end(topic, 0, position) for position in (0, 1, 2, 6)] == [6, 6, 2, 6]
     assert ends.ended(topic, {0: 1, 1: 0}) == {1: 0}
     assert ends.ended(topic, {0: 2, 1: 3}) == {0: 2, 1: 3}
+
+
+@pytest.mark.requires_kafka
+def test_a_partition_begins_with_its_first_committed_record(on_kafka: Make) -> None:
+    made = on_kafka(partitions=4, **{"transactional.id": uuid.uuid4().hex})
+    made.producer.init_transactions(30)
+    for time, fails in ((1000, True), (2000, False), (3000, False)):
+        made.producer.begin_transaction()
+        made.write(b"0", b"1", partition=0, timestamp=time)
+        made.write(b"0", partition=1 if fails else 2, timestamp=time)
+        made.producer.abort_transaction(30) if fails else made.producer.commit_transaction(30)
+    source = made.source()
+    _begin(source)
+    begins = {Side.LEFT: {0: 2000, 2: 2000}, Side.RIGHT: {}}
+
+    def found() -> Mapping[Side, Mapping[int, int]]:
+        with suppress(SourceError):  # The end of a transaction takes a moment.
+            return source.begins_ms()
+        return {}
+
+    eventually(lambda: found() == begins, what="the aborted records are no beginning")
+    made.producer.begin_transaction()
+    made.write(b"0", partition=2, timestamp=4000)
+    assert source.begins_ms() == begins
+    made.write(b"0", partition=1, timestamp=4000)
+    with pytest.raises(SourceError, match=r"partition 1 of .* begins with an open transaction: wait for its"):
+        source.begins_ms()
+    made.producer.commit_transaction(30)
+    begins[Side.LEFT][1] = 4000
+    eventually(lambda: found() == begins, what="the committed record is the beginning")
 
 
 def _begin(source: Source) -> None:

@@ -9,7 +9,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
+from twinstream.ports import Batch, BeginsMs, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
@@ -110,13 +110,17 @@ class Broker:
 
     def described(self, side: Side) -> Topic:
         """A topic as Kafka describes it."""
-        begins_ms: dict[int, int] = {}
+        name = f"{side.name} {self._lives[side]}"
+        return Topic(name, dict(self.first[side]), self.ends(side), "delete")
+
+    def begins_ms(self, side: Side) -> dict[int, int]:
+        """The times of the first records."""
+        begins: dict[int, int] = {}
         for partition, rows in enumerate(self.rows[side]):
             for row in rows:
                 if row.offset >= self.first[side][partition]:
-                    begins_ms.setdefault(partition, row.timestamp_ms)
-        name = f"{side.name} {self._lives[side]}"
-        return Topic(name, dict(self.first[side]), self.ends(side), begins_ms, "delete")
+                    begins.setdefault(partition, row.timestamp_ms)
+        return begins
 
 
 def _moved(row: Row, further: int) -> Row:
@@ -154,6 +158,11 @@ class SimulatedSource:
         """Both topics as they are now."""
         self._wait_for_answer()
         return {side: self._broker.described(side) for side in Side}
+
+    def begins_ms(self) -> BeginsMs:
+        """The times of the first records."""
+        self._wait_for_answer()
+        return {side: self._broker.begins_ms(side) for side in Side}
 
     def remember(self, marks: Marks) -> None:
         """Have the broker remember these, if it answers."""

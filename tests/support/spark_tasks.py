@@ -41,7 +41,8 @@ class MemoryLookout:
 
     def __init__(self, source: MemorySource) -> None:
         self._source = reader = source.reader()
-        self.topics, self.control, self.recall = reader.topics, reader.control, reader.recall
+        self.topics, self.begins_ms = reader.topics, reader.begins_ms
+        self.control, self.recall = reader.control, reader.recall
         self.seen, self.look = reader.seen, reader.look
         reader.assign({side: {} for side in Side})  # from when on it looks
 

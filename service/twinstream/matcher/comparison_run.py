@@ -24,7 +24,6 @@ from twinstream.core.events import Side
 from twinstream.core.start.input_cut import InputCut
 from twinstream.core.state.restore import restore
 from twinstream.core.verdict import Verdict
-from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import told
 from twinstream.explain.masking import Mask
@@ -54,7 +53,7 @@ from twinstream.starting.offset_backup import (
     resumed,
 )
 from twinstream.starting.reset_model import Resets, ResetState
-from twinstream.starting.start import Unsafe, apart, positions_of
+from twinstream.starting.start import Unsafe, apart, bounded, positions_of
 from twinstream.status.comparison import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
@@ -104,8 +103,7 @@ class ComparisonRun:
         self.control = ControlDesk(spec, self._note_said)
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
-        self._first_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
-        self._begun_earlier: set[Side] = set()
+        self._began_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._awaited_until: float | None = None
@@ -125,18 +123,18 @@ class ComparisonRun:
         if head is not None and head.get("anew"):
             anew, head = head, None
             self.situation.started_at = datetime.fromisoformat(anew["started_at"])
-        positions: Positions = {side: topic.first for side, topic in topics.items()}
-        refusal = self._unfit(topics)
+        source = self._source
+        positions, refusal = bounded(topics, source.bound()), None
         try:
-            if self._opening is not None and head is None:
+            if head is None and self._opening is not None:
                 positions = self._opening.positions(topics)
                 self._hand_over(self._opening)
-            else:
-                positions = positions_of(self._spec, topics, self._source.bound())
+            elif head is None:
+                positions = positions_of(self._spec, topics, source.begins_ms, source.bound())
         except Unsafe as reason:
-            refusal = refusal or str(reason)
+            refusal = str(reason)
         indivisible = self._indivisible(topics)
-        self.refusal = indivisible or (refusal if head is None else None)
+        self.refusal = indivisible or ((self._unfit(topics) or refusal) if head is None else None)
         self._placed_behind = list(map(Hole.of, anew.get("holes", ())))
         if place := anew.get("place"):
             positions = {side: dict(place[side]) for side in Side}
@@ -234,34 +232,20 @@ class ComparisonRun:
     def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        The first ones read count: Kafka may have deleted the beginning since, or tell that of an aborted
-        record. A later one may have any time; so it counts only where an earlier process has read the first.
+        The first ones read count: Kafka may have deleted the beginning since. Raises SourceError.
         """
         if self._same_beginning:
             return True
-        self._note_first(side, items)
+        for item in items:
+            if isinstance(item, Batch):
+                self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
         if not self.intake.newest_ms[side.other]:
             return True
-        try:
-            topics = self._source.topics()
-        except SourceError:
-            return False
-        reason = apart(self._spec, {of: self._begins_ms(of, topics[of]) for of in Side})
+        begins_ms = self._source.begins_ms()
+        reason = apart(self._spec, {of: {**begins_ms[of], **self._began_ms[of]} for of in Side})
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason
         return self._same_beginning
-
-    def _begins_ms(self, side: Side, topic: Topic) -> int | None:
-        """The time at which a side begins, as far as it is known."""
-        if side in self._begun_earlier:
-            return min((at for at in (topic.first_ms, self.intake.first_ms) if at is not None), default=None)
-        return min({**topic.begins_ms, **self._first_ms[side]}.values(), default=None)
-
-    def _note_first(self, side: Side, items: Iterable[Item]) -> None:
-        """Note the time of the first record that is read of each partition."""
-        for item in items:
-            if isinstance(item, Batch):
-                self._first_ms[side].setdefault(item.partition, item.timestamps_ms[0])
 
     def unsafe(self) -> str | None:
         """The reason why there is no safe start, as the records read so far show."""
@@ -409,6 +393,7 @@ class ComparisonRun:
             "positions": [pairs_of(intake.positions[side]) for side in Side],
             "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
+            "began_ms": [pairs_of(self._began_ms[side]) for side in Side],
             "topics": self.topics.state(),
             "starts": [pairs_of(self._starts[side]) for side in Side],
             "compared_from": [pairs_of(intake.compared_from[side]) for side in Side],
@@ -445,6 +430,6 @@ class ComparisonRun:
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
-        self._begun_earlier = {side for side in Side if intake.newest_ms[side]}
+        self._began_ms = {side: dict(state.get("began_ms", ((), ()))[side]) for side in Side}
         intake.resume(state["start"])
         self.situation.saved = Saved.of(self.comparison)

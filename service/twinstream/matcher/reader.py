@@ -58,7 +58,7 @@ class Reader:
     def _read(self, side: Side) -> int:
         items = self._unread.pop(side, None) or self._poll(side)
         count = 0
-        if items and not self._run.same_start(side, items):
+        if items and not self._may_begin(side, items):
             self._unread[side] = items
             items = deque()
         while items:
@@ -69,6 +69,20 @@ class Reader:
             count += len(item.records) if isinstance(item, Batch) else 1
         self._run.turns.note(side, count)
         return count
+
+    def _may_begin(self, side: Side, items: Iterable[Item]) -> bool:
+        """Whether the first items of a side may be taken; if that is unknown, it is asked again later."""
+        if self._clock.monotonic() < self._retry_at[side]:
+            return False
+        try:
+            return self._run.same_start(side, items)
+        except SourceError as error:
+            self._retry_later(side, error)
+            return False
+
+    def _retry_later(self, side: Side, error: SourceError) -> None:
+        self.lacking[side] = str(error)
+        self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
 
     def _poll(self, side: Side) -> deque[Item]:
         self._asked = True
@@ -97,8 +111,7 @@ class Reader:
             self._run.intake.take(item)
         except SourceError as error:
             self._caution.trail.leave()
-            self.lacking[side] = str(error)
-            self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
+            self._retry_later(side, error)
             return False
         self._caution.trail.leave()
         self.lacking.pop(side, None)

@@ -28,7 +28,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import of_gap, place_of
-from twinstream.ports import Archive, Batch, Clock, Gap, Line, Positions, Source, Topic
+from twinstream.ports import Archive, Batch, BeginsMs, Clock, Gap, Line, Positions, Source, Topic
 from twinstream.settings import time_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, nodes
@@ -161,12 +161,13 @@ def stretch_of(
         if topic.id != left[side].id:
             name = spec.version_of(side).topic
             raise SourceError(f"topic {name} was created anew while its range was looked for: run it again")
+    begins_ms = archive.begins_ms() if isinstance(begin, datetime) else {side: {} for side in Side}
     return OffsetRange(
         begin,
         end,
         slack,
         {side: _readable(parts[side], left[side]) for side in Side},
-        begins_ms={side: _beginning(begin, slack, side, parts[side], left) for side in Side},
+        begins_ms={side: _beginning(slack, side, parts[side], begins_ms) for side in Side},
         passed={side: _is_passed(end, parts[side], topics[side]) for side in Side},
         holes=[hole for side in Side for hole in _lost(begin, side, parts[side], left[side])],
     )
@@ -262,16 +263,10 @@ def _is_passed(end: Edge, parts: Parts, topic: Topic) -> bool:
     return any(part.read.stop < topic.ends[number] for number, part in parts.items())
 
 
-def _beginning(
-    begin: Edge,
-    slack: timedelta,
-    side: Side,
-    parts: Parts,
-    topics: Mapping[Side, Topic],
-) -> int | None:
+def _beginning(slack: timedelta, side: Side, parts: Parts, begins_ms: BeginsMs) -> int | None:
     """The time of a side's first record, if nothing precedes it and the other side began earlier."""
-    own, other = topics[side].first_ms, topics[side.other].first_ms
-    if not isinstance(begin, datetime) or own is None or other is None:
+    own, other = (min(begins_ms[of].values(), default=None) for of in (side, side.other))
+    if own is None or other is None:
         return None
     whole = all(part.read.start == 0 for part in parts.values())
     return own if whole and own - other > slack // _MS else None

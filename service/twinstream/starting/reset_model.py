@@ -241,7 +241,8 @@ class ResetStarts:
 
     def _check(self, begun: Spec) -> None:
         """Raise Unsafe if Kafka does not have that start."""
-        positions_of(begun, self._source.topics(), self._source.bound())
+        source = self._source
+        positions_of(begun, source.topics(), source.begins_ms, source.bound())
 
     def _check_shards(self, begun: Spec) -> None:
         """Raise Unsafe if the comparison from that start on cannot be divided over the shards."""

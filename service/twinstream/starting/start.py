@@ -7,12 +7,12 @@ both sides share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.ports import Positions, Topic
+from twinstream.ports import BeginsMs, Positions, Topic
 from twinstream.spec.file.model import Spec
 from twinstream.status.timestamps import moment_of
 
@@ -23,16 +23,18 @@ class Unsafe(Exception):  # noqa: N818 - it is an answer, caught where it is ask
     """There is no safe start now; the text is the sentence that says why."""
 
 
-def positions_of(spec: Spec, topics: Topics, bound: Positions | None = None) -> Positions:
+def positions_of(
+    spec: Spec, topics: Topics, begins_ms: Callable[[], BeginsMs], bound: Positions | None = None
+) -> Positions:
     """The positions to begin to read at; `bound` are offsets below which nothing is to be read.
 
-    Raises Unsafe.
+    Raises Unsafe, and SourceError from `begins_ms`.
     """
     if spec.start.at == "offsets":
         return _given(spec, topics, bound)
     if spec.start.at == "earliest":
         _whole(topics)
-        if reason := apart(spec, {side: topic.first_ms for side, topic in topics.items()}):
+        if reason := apart(spec, begins_ms()):
             raise Unsafe(reason)
         return {side: dict(topic.first) for side, topic in topics.items()}
     return bounded(topics, bound)
@@ -59,15 +61,14 @@ def _whole(topics: Topics) -> None:
                 )
 
 
-def apart(spec: Spec, first_ms: Mapping[Side, int | None]) -> str | None:
-    """The reason why the first records of both topics are not of one time; None if they are."""
-    first = [first_ms[side] for side in Side]
-    reference, candidate = first
-    if spec.start.at != "earliest" or reference is None or candidate is None:
+def apart(spec: Spec, begins_ms: BeginsMs) -> str | None:
+    """The reason why the first records of both topics are not of one time; None if they are, or none is."""
+    if not all(begins_ms.values()):
         return None
-    if abs(reference - candidate) <= spec.limits.lead // timedelta(milliseconds=1):
+    first = [min(begins_ms[side].values()) for side in Side]
+    if abs(first[0] - first[1]) <= spec.limits.lead // timedelta(milliseconds=1):
         return None
-    begins = ", ".join(f"the {NAMES[side]} begins at {_text(first[side] or 0)}" for side in Side)
+    begins = ", ".join(f"the {NAMES[side]} begins at {_text(first[side])}" for side in Side)
     return (
         f"no safe start: {begins}, which is further apart than limits.lead "
         f"({spec.limits.lead.total_seconds():g} s), so `start: earliest` would compare unequal beginnings"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -12,7 +11,9 @@ from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
-from twinstream.ports import Topic
+from twinstream.errors import SourceError
+from twinstream.matcher.reader import RETRY_SECONDS
+from twinstream.ports import BeginsMs
 from twinstream.status.comparison import ComparisonStatus
 
 EVENT_TIME = SPEC + "start: {at: event_time, field: ts, from: 100, warm_up: 10}\n"
@@ -68,22 +69,47 @@ def test_a_record_with_an_old_time_among_the_first_makes_no_other_beginning(
     assert (status.verdict, status.matched) == ("EQUIVALENT", 3)
 
 
-class Aborted(MemorySource):
-    """The first record of the candidate was written at once, in a transaction that was aborted."""
+@pytest.mark.parametrize("first", Side)
+@pytest.mark.parametrize("retained", [0, 1])
+def test_a_side_that_was_read_alone_before_a_restart_begins_at_its_first_record(
+    bench: Bench, first: Side, retained: int
+) -> None:
+    times = (1_000_000, 880_000)
+    for number, at_ms in enumerate(times):
+        bench.write(first, ("a", number), at_ms=at_ms)
+    bench.run(bench.started())
+    bench.source.retain(first, 0, retained)
+    for number, at_ms in enumerate(times):
+        bench.write(first.other, ("a", number), at_ms=at_ms)
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 2)
 
-    def topics(self) -> Mapping[Side, Topic]:
-        topics = dict(super().topics())
-        topics[Side.RIGHT] = topics[Side.RIGHT]._replace(begins_ms={0: 1000})
-        return topics
+
+class Undecided(MemorySource):
+    """A transaction is open at the beginning of a topic for so many requests."""
+
+    requests = 0
+
+    def begins_ms(self) -> BeginsMs:
+        self.requests -= 1
+        if self.requests >= 0:
+            raise SourceError("it begins with an open transaction")
+        return super().begins_ms()
 
 
-def test_an_aborted_record_is_not_the_beginning_of_a_candidate_that_starts_late() -> None:
-    bench = Bench(source=Aborted())
-    bench.write(Side.LEFT, *(("a", number) for number in range(100)), at_ms=1000)
-    bench.write(Side.RIGHT, *(("a", number) for number in range(50, 100)), at_ms=DAY_MS)
-    status = bench.run(bench.started())
-    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
-    assert "no safe start" in status.reason
+def test_while_a_transaction_is_open_at_the_beginning_it_is_unknown_whether_the_start_is_safe() -> None:
+    source = Undecided()
+    bench = Bench(source=source)
+    worker = bench.started()
+    source.requests = 100
+    for side in Side:
+        bench.write(side, ("a", 1))
+    status = bench.run(worker)
+    assert (status.verdict, status.matched) == ("PENDING", 0)
+    assert status.health.reasons == ["it begins with an open transaction"]
+    source.requests = 0
+    bench.clock.advance(RETRY_SECONDS)
+    assert bench.run().verdict == "EQUIVALENT"
 
 
 def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges(bench: Bench) -> None:

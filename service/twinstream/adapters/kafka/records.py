@@ -2,7 +2,8 @@
 
 `KafkaRecall` reads them beside the matching, within a given time. It uses its own consumer, made on first
 use, so that the positions of the matcher do not change. The consumer fetches little at a time, since the
-wanted records are scattered. `KafkaEnds` tells with such a consumer whether there is a record at all.
+wanted records are scattered. `KafkaEnds` tells with such a consumer whether there is a record at all, and of
+which time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from twinstream.adapters.kafka.client import LinkFaults, Properties, opened, reason_of
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
-from twinstream.ports import KeptRecord
+from twinstream.ports import KeptRecord, Topic
 
 FORWARD = 1000
 """Up to so many records are read and skipped rather than seeking past them."""
@@ -178,14 +179,16 @@ class KafkaRecall:
 
 
 class KafkaEnds:
-    """Tells where partitions end for readers of committed records, with the properties of a source.
+    """Tells where partitions end, and when they begin, for readers of committed records.
+
+    `config` has the properties of a source.
 
     Kafka's own end lies behind marks of transactions, too, which are no records. Only the report of a
-    consumer that it has come to the end shows that there are no more.
+    consumer that it has come to the end shows that there are no more. It waits `seconds` for an answer.
     """
 
-    def __init__(self, config: Properties) -> None:
-        self._config = {**config, **_SPARING}
+    def __init__(self, config: Properties, seconds: float = END_SECONDS) -> None:
+        self._config, self._seconds = {**config, **_SPARING}, seconds
 
     @cached_property
     def _consumer(self) -> Consumer:
@@ -195,7 +198,7 @@ class KafkaEnds:
         """The end of a partition: the position, if no record lies behind it. Raises SourceError."""
         place = TopicPartition(topic, partition)
         try:
-            told = self._consumer.get_watermark_offsets(place, END_SECONDS)
+            told = self._consumer.get_watermark_offsets(place, self._seconds)
         except KafkaException as error:
             raise SourceError(f"kafka does not tell where topic {topic} ends: {reason_of(error)}") from None
         if told is None:
@@ -205,10 +208,34 @@ class KafkaEnds:
 
     def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
         """Those positions in partitions of a topic behind which no record lies. Raises SourceError."""
-        consumer, left, found = self._consumer, dict(positions), dict[int, int]()
+        return {
+            partition: positions[partition]
+            for partition, message in self._next(topic, positions)
+            if (error := message.error()) is not None and error.code() == KafkaError._PARTITION_EOF
+        }
+
+    def begins_ms(self, topic: str, described: Topic) -> dict[int, int]:
+        """The time of the first committed record of each partition that has one.
+
+        Raises SourceError, also while a transaction is open before the first one.
+        """
+        begins, ends = dict[int, int](), described.ends
+        for partition, message in self._next(topic, described.first):
+            place = f"partition {partition} of topic {topic}"
+            if (error := message.error()) is None:
+                begins[partition] = message.timestamp()[1]
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise _silent(topic)
+            elif (message.offset() or 0) < ends[partition]:
+                raise SourceError(f"{place} begins with an open transaction: wait for its end")
+        return begins
+
+    def _next(self, topic: str, positions: Mapping[int, int]) -> Iterator[tuple[int, Message]]:
+        """By partition, the next record, or the error that there is none. Raises SourceError."""
+        consumer, left = self._consumer, dict(positions)
         know(consumer, topic)
         consumer.assign([TopicPartition(topic, *place) for place in left.items()])
-        until = time.monotonic() + END_SECONDS
+        until = time.monotonic() + self._seconds
         try:
             while left:
                 message = consumer.poll(max(0.0, until - time.monotonic()))
@@ -217,14 +244,16 @@ class KafkaEnds:
                 partition, error = message.partition(), message.error()
                 if partition not in left or (error is not None and error.code() not in _PLACED):
                     continue  # It may be read later.
-                position = left.pop(partition)
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    found[partition] = position
+                del left[partition]
                 consumer.incremental_unassign([TopicPartition(topic, partition)])
+                yield partition, message
         finally:
             consumer.unassign()
-        return found
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
 
 
 def _silent(topic: str) -> SourceError:
-    return SourceError(f"kafka does not tell where topic {topic} ends")
+    return SourceError(f"kafka does not tell where topic {topic} begins and ends")

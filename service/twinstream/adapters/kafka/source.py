@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, cast
@@ -29,11 +29,22 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka.client import Properties, opened, reason_of
-from twinstream.adapters.kafka.records import KafkaRecall, know
+from twinstream.adapters.kafka.records import KafkaEnds, KafkaRecall, know
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
+from twinstream.ports import (
+    Batch,
+    BeginsMs,
+    Control,
+    ControlEntry,
+    Gap,
+    Mark,
+    Marks,
+    Positions,
+    Topic,
+    TopicsLook,
+)
 from twinstream.spec.decode.deletions import row_or_deletion
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.decode.headers import Headers
@@ -41,6 +52,8 @@ from twinstream.spec.file.model import Spec
 
 BATCH_RECORDS = 1000
 LATEST = -1
+BEGIN_SECONDS = 3.0
+"""To learn when a topic begins; meanwhile nothing else is done."""
 GROUP_TIMEOUT_SECONDS = 10.0
 _NO_GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED}
 """Without the right to read the group there is no second record of progress."""
@@ -129,6 +142,7 @@ class KafkaSource:
         self._readers = {side: _TopicReader(side, topics[side], config, columns) for side in Side}
         self._control = None if control is None else ControlReader(control, config)
         self._recall = KafkaRecall(topics, config, read)
+        self._config = config
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties, control)
         self._watch = TopicWatch(self._admin, look_seconds)
@@ -136,6 +150,12 @@ class KafkaSource:
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError if one is missing, or Kafka does not answer."""
         return self._admin.both()
+
+    def begins_ms(self) -> BeginsMs:
+        """When the partitions begin, read with a separate consumer. Raises SourceError."""
+        topics = self.topics()
+        with closing(KafkaEnds(self._config, BEGIN_SECONDS)) as ends:
+            return {side: ends.begins_ms(self._names[side], topic) for side, topic in topics.items()}
 
     def remember(self, marks: Marks) -> None:
         """Commit offsets to the group, asynchronously; a failure is ignored: the next commit says more."""

@@ -43,7 +43,6 @@ _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _SPECS: tuple[OffsetSpec, ...] = (
     OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
     _LATEST,
-    OffsetSpec.for_timestamp(0),
 )
 
 TopicsSeen = Mapping[Side, Topic | None]
@@ -183,7 +182,7 @@ class TopicsAdmin:
         ]
         policy = self._policy(name)
         try:
-            first, last, oldest = (
+            first, last = (
                 {place.partition: future.result() for place, future in each.items()} for each in asked
             )
         except KafkaException as error:
@@ -192,7 +191,6 @@ class TopicsAdmin:
             str(topic.topic_id),
             {partition: found.offset for partition, found in sorted(first.items())},
             {partition: found.offset for partition, found in sorted(last.items())},
-            {partition: found.timestamp for partition, found in oldest.items() if found.offset >= 0},
             policy,
         )
 

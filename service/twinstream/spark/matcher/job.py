@@ -198,7 +198,10 @@ def _records(spark: SparkSession, job: Job, most: int, starts: Positions) -> Dat
 def _starts(job: Job) -> Positions:
     """Where the query begins, as the comparison file says. Raises SettingsError."""
     try:
-        return positions_of(job.spec, job.topics) if job.found is None else job.found.opened.positions
+        if job.found is not None:
+            return job.found.opened.positions
+        lookout = KafkaLookout(job.spec, job.brokers, job.kafka)
+        return positions_of(job.spec, job.topics, lookout.begins_ms)
     except Unsafe as reason:
         raise SettingsError(str(reason)) from None
 

@@ -15,7 +15,7 @@ from twinstream.adapters.kafka.records import KafkaEnds, KafkaRecall
 from twinstream.adapters.kafka.source import ControlReader, reading, record_reader
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
-from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
+from twinstream.ports import Batch, BeginsMs, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.file.model import Spec
 
 
@@ -40,6 +40,9 @@ class Lookout(Protocol):
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError."""
+
+    def begins_ms(self) -> BeginsMs:
+        """When the partitions begin. Raises SourceError."""
 
     def control(self) -> Control | None:
         """The control topic as of the last look."""
@@ -77,6 +80,11 @@ class KafkaLookout:
         self._watch.start()
         return self
 
+    def begins_ms(self) -> BeginsMs:
+        """When the partitions begin."""
+        topics = self.topics()
+        return {side: self._ends.begins_ms(self._names[side], topics[side]) for side in Side}
+
     def control(self) -> Control | None:
         """The control topic as described last."""
         return self._admin.control
@@ -100,6 +108,7 @@ class FedSource:
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
         self._topics, self._follower = topics, lookout.follower()
         self._seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
+        self.begins_ms = lookout.begins_ms
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
 
