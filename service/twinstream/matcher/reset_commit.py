@@ -8,6 +8,7 @@ and the outcome goes back through the relay: the record, a refusal, or that nobo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -34,6 +35,7 @@ from twinstream.starting.start import Unsafe
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
 TAKE_SECONDS = 1.0
+_MOMENT = timedelta(microseconds=1)
 
 log = structlog.get_logger()
 
@@ -135,6 +137,7 @@ class ResetCommit:
         # One shard does not know how the comparison stood: who asked has seen all of them.
         shown = None if self._shard.whole else request.before
         before = told_of(shown, stood(self._heads()), run.ended())
-        reset = reset_of(request, self._spec.name, begun.start, before, self._clock.now())
+        now = max(self._clock.now(), run.situation.started_at + _MOMENT)  # Also where the clock was set back.
+        reset = reset_of(request, self._spec.name, begun.start, before, now)
         start = None if begun is self._spec else begun.start
         return resets.plus(reset, start, rested=request.start == "now")

@@ -111,6 +111,12 @@ def test_a_shard_without_any_event_lacks_nothing() -> None:
     assert (found.verdict, found.coverage.seconds) == ("EQUIVALENT", 310.0)
 
 
+@pytest.mark.parametrize(("first", "seconds"), [(-20, 20.0), (60, 3540.0)])
+def test_the_time_of_a_record_that_is_ahead_of_the_present_has_not_passed(first: int, seconds: float) -> None:
+    ahead = said(first_at=START + timedelta(seconds=first), open_since=START + timedelta(hours=1))
+    assert both(ahead, ahead).coverage.seconds == seconds
+
+
 def test_seconds_reach_from_the_first_record_to_the_oldest_open_event_of_any_shard() -> None:
     early = said(first_at=START - timedelta(seconds=400), open_since=None)
     late = said(first_at=START, open_since=START - timedelta(seconds=30))

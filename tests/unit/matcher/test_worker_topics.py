@@ -234,6 +234,29 @@ def test_a_clock_proves_nothing_of_a_partition_that_was_idle_and_is_read_late(or
     assert bench.status().verdict == "EQUIVALENT"
 
 
+@pytest.mark.parametrize("apart", [0, 1, 5])
+def test_an_event_that_is_late_in_both_versions_is_given_time_for_its_partner(apart: int) -> None:
+    overdue = "overdue: {clock: event_time, field: ts, unit: s, after: 10s, proves: true}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", "unordered") + overdue)
+    begun = int(bench.clock.now().timestamp())
+
+    def write(side: Side, number: int, time: int) -> None:
+        row = b'{"k": "a", "n": %d, "ts": %d}' % (number, begun + time)
+        bench.source.append(side, 0, row, int(bench.clock.now().timestamp()) * 1000)
+
+    seen = []
+    for second in range(60):
+        for side, late_at in ((LEFT, 30), (RIGHT, 30 + apart)):
+            write(side, second, second)
+            if second == late_at:
+                write(side, 1000, 15)
+        if second > 45:
+            write(LEFT, 2000 + second, 20)
+        seen.append(bench.run(steps=1).verdict)
+    assert "DIVERGED" not in seen[:45]
+    assert seen[-1] == "DIVERGED", "the events of the last seconds have no partners"
+
+
 @pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
 def test_a_clock_proves_nothing_of_a_partition_that_cannot_be_fetched(clock: str) -> None:
     overdue = f"overdue: {{clock: {clock}, after: 10s, proves: true}}\n"

@@ -48,9 +48,9 @@ def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_
 OTHER = SPEC + "limits: {recent_matches: 7}\n"
 
 
-def _put_back() -> Bench:
+def _put_back(*, diverged: bool = True) -> Bench:
     """A comparison whose file was replaced by another one, and is put back; Kafka remembers its first run."""
-    bench = _after_a_run(diverged=True)
+    bench = _after_a_run(diverged=diverged)
     kept = bench.source.remembered()
     bench.clock.advance(10)
     bench.spec = OTHER
@@ -115,6 +115,24 @@ def test_a_file_that_is_put_back_begins_anew_though_the_clock_was_set_back_meanw
     bench.source.remember(kept)  # As they are where the other file has other topics.
     bench.source.retain(Side.LEFT, 0, 1)
     assert "no safe start: the reference has no records below offset 1 " in bench.refused().reason
+
+
+def test_a_reset_after_the_clock_was_set_back_is_remembered_as_of_the_run_of_the_file() -> None:
+    bench = _put_back(diverged=False)
+    worker = bench.started()
+    bench.run(worker, steps=20)
+    bench.clock.set(-3600)
+    assert bench.reset(worker, ResetRequest(id="r", by="ann", reason="mended", address="", start=None))
+    bench.run(bench.restarted(), steps=20)
+    older = deepcopy(bench.storage)
+    bench.source.cut_off(Side.LEFT, 0, 28)
+    bench.source.cut_off(Side.RIGHT, 0, 28)
+    status = bench.run(steps=20)
+    assert (status.verdict, status.hole_count) == ("INCONCLUSIVE", 2)
+    bench.restarted().stop()
+    bench.storage = older
+    bench.write_both(*(("c", number) for number in range(10)))
+    assert bench.run(bench.restarted(), steps=20).verdict == "INCONCLUSIVE"
 
 
 def test_a_store_that_went_back_to_before_a_change_of_the_file_has_lost_the_run_of_the_new_one() -> None:

@@ -14,13 +14,14 @@ from contextlib import closing, suppress
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka.client import LinkFaults, Properties, opened, reason_of
 from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
-from twinstream.ports import KeptRecord, Topic
+from twinstream.ports import KeptRecord
 
 FORWARD = 1000
 """Up to so many records are read and skipped rather than seeking past them."""
@@ -178,6 +179,17 @@ class KafkaRecall:
             self._consumer = None
 
 
+class _After(NamedTuple):
+    """What lies behind a position: the next committed `record`, and where all records end.
+
+    `is_none`: none lies behind it, only marks of transactions.
+    """
+
+    record: Message | None
+    end: int
+    is_none: bool
+
+
 class KafkaEnds:
     """Tells where partitions end, and when they begin, for readers of committed records.
 
@@ -195,43 +207,37 @@ class KafkaEnds:
         return opened(Consumer, self._config)
 
     def end(self, topic: str, partition: int, position: int) -> int:
-        """The end of a partition: the position, if no record lies behind it. Raises SourceError."""
-        place = TopicPartition(topic, partition)
-        try:
-            told = self._consumer.get_watermark_offsets(place, self._seconds)
-        except KafkaException as error:
-            raise SourceError(f"kafka does not tell where topic {topic} ends: {reason_of(error)}") from None
-        if told is None:
-            raise _silent(topic)
-        end = int(told[1])
-        return position if position < end and self.ended(topic, {partition: position}) else end
+        """The end of a partition: the position, if no record lies behind it. Raises SourceError.
+
+        Records of an open transaction lie behind it.
+        """
+        [(_, after)] = self._after(topic, {partition: position})
+        return position if after.is_none else after.end
 
     def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
         """Those positions in partitions of a topic behind which no record lies. Raises SourceError."""
         return {
             partition: positions[partition]
-            for partition, message in self._next(topic, positions)
-            if (error := message.error()) is not None and error.code() == KafkaError._PARTITION_EOF
+            for partition, after in self._after(topic, positions)
+            if after.is_none
         }
 
-    def begins_ms(self, topic: str, described: Topic) -> dict[int, int]:
+    def begins_ms(self, topic: str, first: Mapping[int, int]) -> dict[int, int]:
         """The time of the first committed record of each partition that has one.
 
         Raises SourceError, also while a transaction is open before the first one.
         """
-        begins, ends = dict[int, int](), described.ends
-        for partition, message in self._next(topic, described.first):
-            place = f"partition {partition} of topic {topic}"
-            if (error := message.error()) is None:
-                begins[partition] = message.timestamp()[1]
-            elif error.code() != KafkaError._PARTITION_EOF:
-                raise _silent(topic)
-            elif (message.offset() or 0) < ends[partition]:
+        begins: dict[int, int] = {}
+        for partition, after in self._after(topic, first):
+            if after.record is not None:
+                begins[partition] = after.record.timestamp()[1]
+            elif not after.is_none:
+                place = f"partition {partition} of topic {topic}"
                 raise SourceError(f"{place} begins with an open transaction: wait for its end")
         return begins
 
-    def _next(self, topic: str, positions: Mapping[int, int]) -> Iterator[tuple[int, Message]]:
-        """By partition, the next record, or the error that there is none. Raises SourceError."""
+    def _after(self, topic: str, positions: Mapping[int, int]) -> Iterator[tuple[int, _After]]:
+        """What lies behind some positions, by partition. Raises SourceError."""
         consumer, left = self._consumer, dict(positions)
         know(consumer, topic)
         consumer.assign([TopicPartition(topic, *place) for place in left.items()])
@@ -244,11 +250,25 @@ class KafkaEnds:
                 partition, error = message.partition(), message.error()
                 if partition not in left or (error is not None and error.code() not in _PLACED):
                     continue  # It may be read later.
+                yield partition, self._told(topic, partition, message)
                 del left[partition]
                 consumer.incremental_unassign([TopicPartition(topic, partition)])
-                yield partition, message
+        except KafkaException as reason:
+            raise SourceError(f"{_silent(topic)}: {reason_of(reason)}") from None
         finally:
             consumer.unassign()
+
+    def _told(self, topic: str, partition: int, message: Message) -> _After:
+        """What a message says about its partition. Raises KafkaException and SourceError."""
+        error = message.error()
+        code, record = (None, message) if error is None else (error.code(), None)
+        told = self._consumer.get_watermark_offsets(
+            TopicPartition(topic, partition), self._seconds, cached=code != KafkaError._AUTO_OFFSET_RESET
+        )
+        if told is None:
+            raise _silent(topic)
+        end = int(told[1])
+        return _After(record, end, code == KafkaError._PARTITION_EOF and (message.offset() or 0) >= end)
 
     def close(self) -> None:
         """Close the consumer."""

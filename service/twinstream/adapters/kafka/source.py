@@ -155,7 +155,7 @@ class KafkaSource:
         """When the partitions begin, read with a separate consumer. Raises SourceError."""
         topics = self.topics()
         with closing(KafkaEnds(self._config, BEGIN_SECONDS)) as ends:
-            return {side: ends.begins_ms(self._names[side], topic) for side, topic in topics.items()}
+            return {side: ends.begins_ms(self._names[side], topic.first) for side, topic in topics.items()}
 
     def remember(self, marks: Marks) -> None:
         """Commit offsets to the group, asynchronously; a failure is ignored: the next commit says more."""

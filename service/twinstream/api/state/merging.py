@@ -75,7 +75,7 @@ def merged(
     all_said, said = said, of_the_latest_beginning(said)
     shards = [said[number] for number in sorted(said)]
     statuses = [shard.status for shard in shards]
-    coverage, holes = _coverage(expected, shards), _holes(statuses)
+    coverage, holes = _coverage(expected, shards, now), _holes(statuses)
     if (crossed := _crossed(said, expected.shards, now, before)) is not None:
         holes = [crossed, *holes]
     waiting = _waiting(expected, all_said, said)
@@ -271,9 +271,11 @@ def _beyond(rule: str, count: int, ceiling: int) -> str:
 # -- evidence ----------------------------------------------------------------------------------------------
 
 
-def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
+def _coverage(expected: Expectation, shards: Sequence[ShardStatus], now: datetime) -> Coverage:
     parts = [shard.status.coverage for shard in shards]
     matched, (first, until) = sum(part.matched for part in parts), _verified_time(shards)
+    if first is not None and until is not None and first <= now < until:
+        until = now  # The time of a record that is ahead of the present has not passed.
     seconds = 0.0 if first is None or until is None else max(0.0, (until - first).total_seconds())
     by_kind = {
         kind: sum(part.matched_by_kind.get(kind, 0) for part in parts) for kind in parts[0].matched_by_kind

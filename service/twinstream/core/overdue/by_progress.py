@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from twinstream.core.events import Event, Side, place_in_side
+from twinstream.core.events import READ_AT, Event, Side, place_in_side
 from twinstream.core.overdue.crossed import CrossedPairs
 from twinstream.core.overdue.judging import Overdue, Reading
 from twinstream.core.overdue.points import PointsClock
@@ -54,15 +54,18 @@ class OverdueByProgress:
         return reading.lag.is_known or not self.clock.needs_ends
 
     def _is_proven(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """A test for passed events: whether the records that passed them are all read.
+        """A test for passed events: whether it is proven that no partner comes.
 
-        A partition may count as idle that has just gone on, and is not fetched yet: then the others pass what
-        it still has.
+        They must have been unmatched for as long on the reader's clock, too: an event may be late in both
+        versions, and so be passed when it comes. And what passed them must all be read: a partition may count
+        as idle that has just gone on, and is not fetched yet. Then the others pass what it still has.
         """
-        reached = reading.lag.reached
-        if reached is None or not (self.rules.proves and self.clock.needs_ends):
+        if not (self.rules.proves and self.clock.needs_ends):
             return lambda _: True
-        return partial(self.clock.is_below, reached[side.other])
+        read_until = reading.now_s - self.rules.overdue_after_ms / 1000 - reading.lag.seconds
+        reached = reading.lag.reached
+        is_below = None if reached is None else partial(self.clock.is_below, reached[side.other])
+        return lambda event: event[READ_AT] <= read_until and (is_below is None or is_below(event))
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:
         passed = self.clock.passed(side)  # Also takes new events, which would pile up otherwise.

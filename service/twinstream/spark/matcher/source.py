@@ -83,7 +83,7 @@ class KafkaLookout:
     def begins_ms(self) -> BeginsMs:
         """When the partitions begin."""
         topics = self.topics()
-        return {side: self._ends.begins_ms(self._names[side], topics[side]) for side in Side}
+        return {side: self._ends.begins_ms(self._names[side], topics[side].first) for side in Side}
 
     def control(self) -> Control | None:
         """The control topic as described last."""
