@@ -86,6 +86,9 @@ def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
         assert code == 4
         assert "certificate verify failed" in err
         assert "name who signed its certificate with --ca-file" in err
+        other, _ = certify(tmp_path, "other")
+        code, _, err = run(*ask, "--ca-file", other, TWINSTREAM_TOKEN=READER)
+        assert (code, f"{other} does not name who signed its certificate" in err) == (4, True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

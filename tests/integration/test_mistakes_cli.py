@@ -149,7 +149,7 @@ MISTAKES = {
         (f"{SERVE} --results r --config wrong.yaml", 2, "kafka settings: No such configuration property"),
         (f"{SERVE} --token-file none", 2, "none cannot be read: No such file or directory"),
         (f"{SERVE} --tls-cert a --tls-key b", 2, "a cannot be read: No such file"),
-        (f"{SERVE} --tls-cert ads.yaml --tls-key ads.yaml", 2, "ads.yaml cannot be used: "),
+        (f"{SERVE} --tls-cert ads.yaml --tls-key ads.yaml", 2, "the certificate, or the key, is no PEM file"),
     ],
     "drill": [
         (f"rows.yaml {NOWHERE} --kind drop", 2, "cannot be drilled: a drill plants a difference in single"),

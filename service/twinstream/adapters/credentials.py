@@ -77,10 +77,19 @@ class Certificate:
         try:
             context.load_cert_chain(self.cert, self.key, password=_no_password)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
             raise SettingsError(
-                f"--tls-cert {self.cert} and --tls-key {self.key} cannot be used: {reason}"
+                f"--tls-cert {self.cert} and --tls-key {self.key} cannot be used: {_told(error)}"
             ) from None
+
+
+def _told(error: Exception) -> str:
+    """Why a certificate and its key cannot be used."""
+    text = str(error)
+    if "PEM lib" in text:
+        return "the certificate, or the key, is no PEM file"
+    if "KEY_VALUES_MISMATCH" in text:
+        return "the key is that of another certificate"
+    return getattr(error, "strerror", None) or text
 
 
 def _no_password() -> str:

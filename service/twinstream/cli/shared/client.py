@@ -166,8 +166,10 @@ def _response(
         raise Refused(f"the service at {service} cannot be reached: {reason}") from None
     except (httpx.HTTPError, ValueError) as error:
         hint = ""
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        if "self-signed" in str(error) or "local issuer" in str(error):
             hint = "; name who signed its certificate with --ca-file"
+            if service.ca_file is not None:
+                hint = f"; {service.ca_file} does not name who signed its certificate"
         elif isinstance(error, httpx.RemoteProtocolError) and url.startswith("http:"):
             hint = ", is it https?"
         told = f"{told_of_connection(error)}{hint}"
