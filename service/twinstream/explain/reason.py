@@ -15,16 +15,24 @@ REASONS_SHOWN = 3
 K = TypeVar("K", bound=str)
 
 
-def undiverged(verdict: Verdict, doubts: Sequence[str], lacking: Sequence[str], compared: str) -> str:
+def undiverged(
+    verdict: Verdict, doubts: Sequence[str], waiting: Sequence[str], missing: Sequence[str], compared: str
+) -> str:
     """The reason of any verdict but DIVERGED; `compared` is the text for EQUIVALENT.
 
-    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], "")
+    PENDING says what it is `waiting` for before anything is known, else which evidence is `missing`.
+
+    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], [], "")
     'Not decided: a; b; c; and 1 more.'
+    >>> undiverged(Verdict.PENDING, [], ["kafka does not answer"], ["200 of 300 required pairs"], "")
+    'Not known yet: kafka does not answer.'
     """
     if verdict is Verdict.INCONCLUSIVE:
         return undecided(doubts)
+    if verdict is Verdict.PENDING and waiting:
+        return _sentence(f"Not known yet: {'; '.join(waiting)}")
     if verdict is Verdict.PENDING:
-        return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
+        return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(missing)}")
     return compared
 
 

@@ -260,15 +260,15 @@ class Reporter:
     def _judge(self, situation: Situation, found: parts.DivergenceCounts) -> tuple[Verdict, str]:
         comparison = self._comparison
         doubts = self._doubts(situation)
-        waiting = self._waiting_for(situation)
-        lacking = [waiting] if waiting else self._coverage(situation).missing
+        waiting = list(filter(None, [self._waiting_for(situation)]))
+        missing = [] if waiting else self._coverage(situation).missing
         diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
-        verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
+        verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(waiting or missing))
         if verdict is Verdict.DIVERGED:
             return verdict, self._diverged_reason(situation, found)
         explained = sum(comparison.differences.known.counts.values())
         compared = compared_text(comparison.matched, explained, self._spec.order_text)
-        return verdict, undiverged(verdict, doubts, lacking, compared)
+        return verdict, undiverged(verdict, doubts, waiting, missing, compared)
 
     def _waiting_for(self, situation: Situation) -> str | None:
         return situation.waiting_for or self._intake.waiting or situation.rereading

@@ -126,7 +126,7 @@ def test_seconds_reach_from_the_first_record_to_the_oldest_open_event_of_any_sha
 def test_a_shard_that_has_said_nothing_is_waited_for_by_name() -> None:
     found = merged(TWO, {1: said()}, START)
     assert found.verdict == "PENDING"
-    assert found.reason.endswith("not enough compared yet: shard 0 of 2: it has published nothing yet.")
+    assert found.reason.endswith("Not known yet: shard 0 of 2: it has published nothing yet.")
 
 
 def test_what_one_shard_doubts_is_said_with_its_name_and_what_all_do_without() -> None:

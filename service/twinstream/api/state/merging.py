@@ -148,14 +148,14 @@ def _judged(
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
     doubts += explained.beyond
-    lacks = waiting or coverage.missing
-    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
+    lacking = bool(waiting or coverage.missing)
+    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=lacking)
     if worst is verdicts.Verdict.DIVERGED:
         return worst.value, ""  # All that is said of it is told of the whole.
     pairs = sum(shard.status.matched for shard in said.values())
     doubts = doubts or [hole.reason for hole in holes]
     compared = compared_text(pairs, sum(explained.by_rule.values()), said[min(said)].status.order)
-    return worst.value, undiverged(worst, doubts, lacks, compared)
+    return worst.value, undiverged(worst, doubts, waiting, coverage.missing, compared)
 
 
 def _differs(whole: ComparisonStatus, beyond: Sequence[str]) -> str:
