@@ -111,6 +111,23 @@ def test_a_topic_created_anew_and_shorter_is_a_gap_with_both_offsets(opened: Ope
     assert found[0] == Gap(Side.RIGHT, 0, 5, 0)
 
 
+def test_the_end_of_a_topic_created_anew_is_its_own_though_the_longer_one_was_read_to_its_end(
+    opened: Opened,
+) -> None:
+    for _ in range(5):
+        opened.topics.append(Side.RIGHT, 0, b"x", 1)
+    _begun(opened)
+    eventually(
+        lambda: not opened.source.poll(Side.RIGHT, 0.5) and opened.source.ends()[Side.RIGHT] == {0: 5},
+        what="all is read",
+    )
+    opened.topics.create_anew(Side.RIGHT)
+    opened.topics.append(Side.RIGHT, 0, b"new", 1)
+    gathered(lambda: opened.source.poll(Side.RIGHT, 0.1), bool, what="the gap")
+    _looked(opened)
+    assert opened.source.seen().ends[Side.RIGHT] == {0: 1}
+
+
 def test_what_the_group_is_given_it_remembers_by_partition(opened: Opened) -> None:
     _begun(opened)
     assert opened.source.remembered() == {side: {} for side in Side}

@@ -391,6 +391,7 @@ class _TopicReader:
                 continue
             self._assign_again(partition, available)
             del self._lost[partition]
+            self._ended_at.pop(partition, None)  # The topic may be another one, and shorter.
             self._next[partition] = available
             yield Gap(self._side, partition, wanted, available)
 
