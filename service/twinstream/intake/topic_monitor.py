@@ -36,7 +36,8 @@ PATIENCE_SECONDS = 60.0
 class _Asked(NamedTuple):
     """The number of the look that was requested, and the moment up to which it vouches.
 
-    `read_ms` is by side how far it had been read, in Kafka's time; `ends` are as of the look, once made.
+    `read_ms` is by side how far it had been read, in Kafka's time; `ends` are as of the look, once made,
+    without the marks of transactions that are known by now.
     """
 
     number: int
@@ -89,9 +90,9 @@ class TopicMonitor:
         asked = self._asked
         if asked is None or seen.number < asked.number:
             return changes
-        if asked.ends is None:
-            asked = self._asked = asked._replace(ends=seen.ends)
-        if self._is_ripe(asked, asked.ends or seen.ends):
+        ends = seen.ends if asked.ends is None else _earlier(asked.ends, seen.ends)
+        asked = self._asked = asked._replace(ends=ends)
+        if self._is_ripe(asked, ends):
             if not self._book.missing:
                 self._comparison.proven.vouch(asked.moment)
             self._asked = None
@@ -119,3 +120,11 @@ class TopicMonitor:
         for change in changes:
             self._comparison.hole(change)
         return changes
+
+
+def _earlier(ends: Positions, now: Positions) -> Positions:
+    """The ends as of a look, or those of now where they are earlier: behind these are only marks."""
+    return {
+        side: {partition: min(end, now.get(side, {}).get(partition, end)) for partition, end in of.items()}
+        for side, of in ends.items()
+    }

@@ -206,6 +206,28 @@ def test_a_difference_waits_no_longer_than_a_while_for_a_partition_that_is_not_r
     assert "all their partitions read as far" in waiting.reason
 
 
+class Marked(MemorySource):
+    """A mark of a transaction is behind each last record: a look tells it until its end is heard of."""
+
+    heard = False
+
+    def seen(self) -> TopicsLook:
+        seen = super().seen()
+        if self.heard:
+            return seen
+        ends = {side: {place: end + 1 for place, end in of.items()} for side, of in seen.ends.items()}
+        return seen._replace(ends=ends)
+
+
+def test_a_difference_does_not_wait_for_a_mark_of_a_transaction_once_the_end_behind_it_is_heard_of() -> None:
+    bench = Bench(SPEC, source=(source := Marked()))
+    for number, side in enumerate((LEFT, LEFT, RIGHT)):
+        source.append(side, 0, _record(number))
+    waiting = bench.run(bench.started())
+    source.heard = True
+    assert (waiting.verdict, bench.run().verdict) == ("INCONCLUSIVE", "DIVERGED")
+
+
 @pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
 @pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
 def test_a_clock_proves_nothing_of_a_partition_that_was_idle_and_is_read_late(order: str, clock: str) -> None:
