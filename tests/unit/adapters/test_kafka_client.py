@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+import twinstream.adapters.kafka.client as client_module
 import twinstream.adapters.kafka.watch as module
+from tests.support.waiting import eventually
 from twinstream.adapters.kafka.client import LinkFaults, admin_client
 from twinstream.adapters.kafka.watch import TopicsAdmin, describe
 from twinstream.core.events import Side
@@ -99,6 +101,21 @@ def test_a_whole_look_says_the_same(closed: str) -> None:
         admin.look()
 
 
+def test_looks_go_on_to_name_one_broker_of_two_that_is_away(closed: str) -> None:
+    """librdkafka tells of a broker that it does not reach once in a while, and not with each request."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        brokers = f"{closed},127.0.0.1:{silent.getsockname()[1]}"
+        admin = TopicsAdmin({Side.LEFT: "a", Side.RIGHT: "b"}, brokers, {})
+
+        def look() -> str:
+            with pytest.raises(SourceError) as caught:
+                admin.look()
+            return str(caught.value)
+
+        eventually(lambda: "nothing listens on port " in look(), what="it is named")
+        assert all("nothing listens on port " in look() for _ in range(3))
+
+
 def test_a_host_that_is_known_may_still_come_up() -> None:
     link = LinkFaults()
     link.heard(KafkaError(KafkaError._RESOLVE, "h:1/bootstrap: Failed to resolve 'h:1': not known"))
@@ -107,10 +124,11 @@ def test_a_host_that_is_known_may_still_come_up() -> None:
     assert not link.only_unknown_hosts
 
 
-def test_an_error_of_another_kind_keeps_its_words() -> None:
+def test_an_error_of_another_kind_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
     link = LinkFaults()
     link.heard(KafkaError(KafkaError._RESOLVE, "h:1/bootstrap: Failed to resolve 'h:1': not known"))
     denied = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "denied"))
     assert link.reason(denied) == "denied"
+    monkeypatch.setattr(client_module, "REMEMBERED_SECONDS", 0.0)
     link.clear()
     assert link.reason(KafkaException(KafkaError(KafkaError._TRANSPORT, "gone"))) == "gone"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ from twinstream.errors import SettingsError
 _FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
 """Of a file that is missing, librdkafka says what OpenSSL does, without its name."""
 _MECHANISMS = "set it to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+
+REMEMBERED_SECONDS = 20.0
+"""librdkafka tries again within 15 s, and does not say each time why it failed."""
 
 T = TypeVar("T")
 Properties = Mapping[str, str | int | bool]
@@ -60,6 +64,7 @@ class LinkFaults:
 
     def __init__(self) -> None:
         self._by_broker: dict[str, str] = {}
+        self._heard_at: dict[str, float] = {}
         self._unknown: set[str] = set()
         self._all_down = False
 
@@ -69,14 +74,19 @@ class LinkFaults:
         found = _LINK.fullmatch(error.str())
         if found is not None:
             host, _, port = found["broker"].rpartition(":")
+            self._heard_at[found["broker"]] = time.monotonic()
             self._by_broker[found["broker"]] = _told_of_link(error, host, port, found["what"])
             if _is_unknown_host(error, found["what"]):
                 self._unknown.add(found["broker"])
 
     def clear(self) -> None:
-        """Forget what was heard before another request."""
-        self._by_broker.clear()
-        self._unknown.clear()
+        """Forget what was heard a while before another request."""
+        since = time.monotonic() - REMEMBERED_SECONDS
+        for broker, heard_at in tuple(self._heard_at.items()):  # Another thread may hear and clear, too.
+            if heard_at <= since:
+                self._heard_at.pop(broker, None)
+                self._by_broker.pop(broker, None)
+                self._unknown.discard(broker)
         self._all_down = False
 
     def reason(self, error: KafkaException) -> str:
