@@ -8,7 +8,6 @@ state over a crash.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -441,19 +440,18 @@ class Comparison:
 
     # -- when no partner comes ----------------------------------------------------------------------------
 
-    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf, lag: Lag = NO_LAG) -> Survey:
+    def survey(self, at_end: tuple[bool, bool], lag: Lag = NO_LAG) -> Survey:
         """Find the overdue events among the unmatched ones, and how far each partition is settled.
 
         `at_end` says by side whether it is read to its end; if not, no event is overdue, except on the clock
-        of the input. Where the clock proves, overdue events are settled as differences; the arrival clock
-        proves nothing of events read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
-        What is within the `lag` may not be read yet; where it is unknown, no clock that needs the ends proves
-        anything.
+        of the input. Where the clock proves, overdue events are settled as differences. What is within the
+        `lag` may not be read yet; where it is unknown, no clock that needs the ends proves anything. The
+        arrival clock proves nothing of events read less than `overdue.after` before that.
 
         Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
         self.feeding.enter_at_look()
-        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, not self.overflowing, lag))
+        survey = self.surveyed = self._surveyor.survey(Reading(at_end, not self.overflowing, lag))
         self._bound_bytes()
         return survey
 

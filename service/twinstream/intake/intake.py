@@ -161,7 +161,7 @@ class Intake:
         sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):
             certainty.beginning = sure_but_for or self.cut.unread
-        self._comparison.survey(at_end, self._clock.monotonic(), lag)
+        self._comparison.survey(at_end, lag)
         certainty.beginning = sure_but_for
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}

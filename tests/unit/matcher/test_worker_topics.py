@@ -493,11 +493,11 @@ def test_a_clock_proves_at_rest_what_the_last_records_prove() -> None:
 class Open(MemorySource):
     """A consumer hears of the open transaction in a partition, and a look does not."""
 
-    opened = 1
+    opened, records = 1, 5
 
     def ends(self) -> Mapping[Side, Mapping[int, int]]:
         ends = super().ends()
-        return {**ends, RIGHT: {**ends[RIGHT], self.opened: ends[RIGHT].get(self.opened, 0) + 5}}
+        return {**ends, RIGHT: {**ends[RIGHT], self.opened: ends[RIGHT].get(self.opened, 0) + self.records}}
 
 
 def test_the_records_of_an_open_transaction_are_not_verified() -> None:
@@ -506,12 +506,16 @@ def test_the_records_of_an_open_transaction_are_not_verified() -> None:
     for side in Side:
         for partition, key in enumerate("ab"):
             source.append(side, partition, _record(1, key=key), int(begun.timestamp() * 1000))
+    source.records = 0
+    for _ in range(5):
+        bench.run(steps=1)
+    source.records, opened_at = 5, bench.clock.now()
     for _ in range(30):
         bench.run(steps=1)
     verified = bench.status().verified_through
     assert bench.status().verdict == "EQUIVALENT"
     assert verified is not None
-    assert verified <= begun
+    assert begun < verified <= opened_at
 
 
 @pytest.mark.parametrize("proves", ["false", "true"])
@@ -534,6 +538,139 @@ def test_beside_an_open_transaction_a_lost_event_is_suspected_and_not_proven(clo
     assert "DIVERGED" not in seen
     assert bench.status().unmatched.reference == 1
     assert (seen[-1] == "INCONCLUSIVE") == (clock == "arrival")
+
+
+class Transactions(Prompt):
+    """Two partitions of the candidate always have open transactions: told at once, and readable once over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_partition(LEFT)
+        self.add_partition(RIGHT)
+        self._open: dict[int, list[tuple[bytes, int]]] = {1: [], 2: []}
+
+    def put(self, partition: int, record: bytes, at_ms: int) -> None:
+        """A record in the open transaction of a partition."""
+        self._open[partition].append((record, at_ms))
+
+    def commit(self, partition: int) -> None:
+        """Commit all but the last record, which is the first of the next transaction."""
+        rows = self._open[partition]
+        for row in rows[:-1]:
+            self.append(RIGHT, partition, *row)
+        del rows[:-1]
+
+    def ends(self) -> Mapping[Side, Mapping[int, int]]:
+        ends = super().ends()
+        told = {partition: ends[RIGHT][partition] + len(rows) for partition, rows in self._open.items()}
+        return {**ends, RIGHT: {**ends[RIGHT], **told}}
+
+
+def _in_transactions(spec: str, seconds: int, lost: int = -1) -> tuple[Bench, list[ComparisonStatus]]:
+    """All partitions go on, the candidate's last two in transactions of ten seconds; one event is lost."""
+    bench = Bench(spec, source=(source := Transactions()))
+    seen = []
+    for number in range(seconds // 2):
+        now = int(bench.clock.now().timestamp())
+        for partition in range(3):
+            row = b'{"k": "%d", "n": %d, "ts": %d}' % (partition, number, now), now * 1000
+            source.append(LEFT, partition, *row)
+            if partition:
+                source.put(partition, *row)
+            elif number != lost:
+                source.append(RIGHT, partition, *row)
+        if number % 5 in {2, 4}:
+            source.commit(number % 5 // 2)
+        seen.append(bench.run(steps=5))
+    return bench, seen
+
+
+@pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+def test_a_lost_event_is_proven_though_there_is_always_an_open_transaction(order: str, clock: str) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 30s, proves: true}}\n"
+    spec = SPEC.replace("{per_key: [k]}", order) + overdue
+    _, undisturbed = _in_transactions(spec, 200)
+    assert {status.verdict for status in undisturbed[20:]} == {"EQUIVALENT"}
+    bench, seen = _in_transactions(spec, 200, lost=20)
+    assert seen[-1].verdict == "DIVERGED"
+    assert seen[-1].divergences.total == 1
+    (report,) = bench.reports().values()
+    assert report.positions.reference is not None
+    assert (report.kind, report.positions.reference.offset) == ("missing", 20)
+
+
+def test_what_is_verified_is_no_older_than_the_last_transaction() -> None:
+    bench, seen = _in_transactions(SPEC, 200)
+    for status in seen[20:]:
+        assert status.verified_through is not None
+    verified = bench.status().verified_through
+    assert verified is not None
+    assert (bench.clock.now() - verified).total_seconds() < 20
+
+
+def test_a_time_in_the_future_verifies_nothing_of_a_partition_that_is_not_read() -> None:
+    bench = Bench(SPEC, source=(source := Prompt()))
+
+    def write(*partitions: int, ahead_s: int = 0) -> None:
+        for side in Side:
+            for partition in partitions:
+                at_ms = int(bench.clock.now().timestamp() + ahead_s) * 1000
+                source.append(side, partition, _record(at_ms, key="ab"[partition]), at_ms)
+
+    for _ in range(10):
+        write(0, 1)
+        bench.run(steps=1)
+    write(1)
+    write(1, ahead_s=25)
+    bench.run(steps=1)
+    source.shut({LEFT: 1, RIGHT: 1})
+    shut_at = bench.clock.now()
+    for _ in range(10):
+        write(0, 1)
+        bench.run(steps=1)
+    verified = bench.status().verified_through
+    assert verified is not None
+    assert verified <= shut_at
+
+
+@pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+@pytest.mark.parametrize("late_s", [0, 4])
+@pytest.mark.parametrize("proves", ["false", "true"])
+def test_nothing_is_proven_of_a_partition_that_is_not_fetched_by_times_in_the_future(
+    order: str, clock: str, proves: str, late_s: int
+) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 10s, proves: {proves}, max_jump: 1d}}\n"
+    overdue = overdue if clock != "arrival" else overdue.replace(", max_jump: 1d", "")
+    bench = Bench(SPEC.replace("{per_key: [k]}", order) + overdue, source=(source := Prompt()))
+
+    def write(side: Side, partition: int, number: int, ahead_s: int = 0) -> None:
+        now = int(bench.clock.now().timestamp()) + ahead_s
+        source.append(
+            side, partition, b'{"k": "%d", "n": %d, "ts": %d}' % (partition, number, now), now * 1000
+        )
+
+    def on(number: int, *late: int) -> str:
+        for side in Side:
+            for partition in range(2):
+                if (side, partition) != (RIGHT, 1) or not late:
+                    write(side, partition, number)
+        return bench.run(steps=1).verdict
+
+    seen = [on(number) for number in range(20)]
+    source.shut({RIGHT: 1})
+    for side in Side:
+        write(side, 1, 20)
+        write(side, 0, 20)
+    seen += [bench.run(steps=1).verdict for _ in range(late_s)]
+    for side in Side:
+        write(side, 0, 21, ahead_s=3600)
+    seen += [bench.run(steps=1).verdict for _ in range(30)]
+    source.shut({})
+    seen += [bench.run(steps=3).verdict for _ in range(3)]
+    assert "DIVERGED" not in seen
+    assert seen[-1] == "EQUIVALENT"
 
 
 @pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])

@@ -15,6 +15,7 @@ bounds memory and work, and ignores the ordinary alternation of two live sides.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -39,6 +40,7 @@ class ArrivalClock:
         self._tick_ms = max(1, after_ms // TICKS_PER_LIMIT)
         self._ticks: tuple[SortedSet[int], SortedSet[int]] = (SortedSet(), SortedSet())
         self.newest_ms: list[int | None] = [None, None]
+        self._until: dict[Side, float] = {}
 
     def saw(self, side: Side, times_ms: Sequence[int]) -> None:
         """Note the timestamps of a run of records of a side, in any order.
@@ -50,6 +52,7 @@ class ArrivalClock:
         newest = self.newest_ms[side]
         if first == last == newest:
             return
+        self._until.clear()
         near = last - first <= self._tick_ms
         ticks = self._ticks[side]
         ticks.update(moment // self._tick_ms for moment in ((first, last) if near else in_order))
@@ -94,6 +97,16 @@ class ArrivalClock:
             [tick * self._tick_ms for tick in ends],
             self.newest_ms[waiting.other],
         )
+
+    def until(self, waiting: Side) -> float:
+        """The latest arrival of a side that is overdue; below all times if none is.
+
+        Complexity: as `stalls`, then O(1) until more records come.
+        """
+        if waiting not in self._until:
+            latest = self.stalls(waiting).reached_before(self.after_ms)
+            self._until[waiting] = -math.inf if latest is None else latest
+        return self._until[waiting]
 
     def state(self) -> dict[str, object]:
         """The state as plain data."""

@@ -35,9 +35,7 @@ class OverdueByArrival:
 
         Both sides must be read to their ends: unread records may include the partner.
         """
-        after_ms = self.rules.overdue_after_ms
-        latest = self.clock.stalls(side).reached_before(after_ms) if all(reading.at_end) else None
-        return -math.inf if latest is None else latest
+        return self.clock.until(side) if all(reading.at_end) else -math.inf
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events in matching. Complexity: O(c) in these, O(n) where the clock proves."""
@@ -55,9 +53,7 @@ class OverdueByArrival:
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side; where the clock proves, whether they have no partner."""
-        until = self.until(side, reading)
-        if not reading.lag.is_known:
-            return lambda _: False
+        until = min(self.until(side, reading), reading.lag.until[side])
         if not self.rules.proves:
             return lambda event: event[TIMESTAMP_MS] <= until
         return self._tells_proven(side, until, reading)
@@ -80,6 +76,6 @@ class OverdueByArrival:
         if newest is None:
             return lambda _: False
         after_ms = self.rules.overdue_after_ms
-        proven_until = min(until, newest - after_ms) - reading.lag.seconds * 1000
-        read_until = reading.now_s - after_ms / 1000 - reading.lag.seconds
+        proven_until = min(until, newest - after_ms, reading.lag.until[side])
+        read_until = reading.lag.read_s - after_ms / 1000
         return lambda event: event[TIMESTAMP_MS] <= proven_until and event[READ_AT] <= read_until

@@ -5,6 +5,7 @@ An event is overdue when the other side has passed its point, unless a crossed p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +30,7 @@ class OverdueByProgress:
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events in matching. Complexity: O(c) in the events passed and set apart."""
         passed = self._passed(side, reading)
-        proves = self._proves(reading) and not (self.crossed and self.crossed.lacks(side))
+        proves = self.rules.proves and not (self.crossed and self.crossed.lacks(side))
         proven = filter(self._is_proven(side, reading), passed.values()) if proves else ()
         return Overdue(len(passed), sorted(proven, key=place_in_side))
 
@@ -41,17 +42,9 @@ class OverdueByProgress:
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
-        if not self._knows(reading):
-            return lambda _: False
         is_free = None if self.crossed is None else self.crossed.is_free(side)
         is_proven = self._is_proven(side, reading)
         return lambda event: id(event) in beyond and is_proven(event) and (is_free is None or is_free(event))
-
-    def _proves(self, reading: Reading) -> bool:
-        return self.rules.proves and self._knows(reading)
-
-    def _knows(self, reading: Reading) -> bool:
-        return reading.lag.is_known or not self.clock.needs_ends
 
     def _is_proven(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """A test for passed events: whether it is proven that no partner comes.
@@ -60,11 +53,11 @@ class OverdueByProgress:
         versions, and so be passed when it comes. And what passed them must all be read: a partition may count
         as idle that has just gone on, and is not fetched yet. Then the others pass what it still has.
         """
-        if not (self.rules.proves and self.clock.needs_ends):
+        if not self.clock.needs_ends:
             return lambda _: True
-        read_until = reading.now_s - self.rules.overdue_after_ms / 1000 - reading.lag.seconds
-        reached = reading.lag.reached
-        is_below = None if reached is None else partial(self.clock.is_below, reached[side.other])
+        lag, after_s = reading.lag, self.rules.overdue_after_ms / 1000
+        read_until = lag.read_s - after_s if self.rules.proves else math.inf
+        is_below = None if lag.reached is None else partial(self.clock.is_below, lag.reached[side.other])
         return lambda event: event[READ_AT] <= read_until and (is_below is None or is_below(event))
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:

@@ -17,7 +17,8 @@ from twinstream.core.clocks.input import Finished, Input, InputProgress
 from twinstream.core.clocks.late import LateCounts
 from twinstream.core.events import Side
 from twinstream.core.overdue.crossed import CrossedPairs
-from twinstream.core.overdue.points import PointsClock, Reached
+from twinstream.core.overdue.judging import Lag
+from twinstream.core.overdue.points import PointsClock
 from twinstream.core.rules import Rules
 
 
@@ -66,10 +67,11 @@ class Clocks:
             self.times.looked(side, positions, ends, now)
         return [] if self.progress is None else self.progress.read(side, positions)
 
-    def reached(self) -> tuple[Reached, Reached] | None:
-        """By side, how far it has come on the declared clock of progress, if any, as of the last look."""
+    def lag(self, now: float) -> Lag:
+        """What the clocks may prove once all records from before `now` are read; as of the last look."""
         points = self.points
-        return None if points is None else (points.reached(Side.LEFT), points.reached(Side.RIGHT))
+        reached = None if points is None else (points.reached(Side.LEFT), points.reached(Side.RIGHT))
+        return Lag(now, (self.arrival.until(Side.LEFT), self.arrival.until(Side.RIGHT)), reached)
 
     def state(self) -> dict[str, Any]:
         """The state as plain data."""

@@ -24,33 +24,27 @@ from twinstream.core.overdue.set_apart import SetApart
 class Lag(NamedTuple):
     """How far the records that are read may be ahead of others that are not.
 
-    Only records of the last `seconds` may not be read; where that is infinite, nothing is proven. `reached`
-    is, by side, how far it had come before these, on a clock of progress; None if all is read. At rest it may
-    be further now, as partitions become idle.
+    All records from before `read_s` are read, on the reader's clock (`Run.read_at`). By side, as of then:
+    `until` is the latest arrival that was overdue, `reached` how far it had come on a clock of progress, if
+    there is one. A clock proves no more than it did then.
     """
 
-    seconds: float = 0.0
+    read_s: float = math.inf
+    until: tuple[float, float] = (math.inf, math.inf)
     reached: tuple[Reached, Reached] | None = None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is finite."""
-        return self.seconds < math.inf
 
 
 NO_LAG = Lag()
-UNKNOWN_LAG = Lag(math.inf)
+UNKNOWN_LAG = Lag(-math.inf, (-math.inf, -math.inf), ({}, {}))
 
 
 class Reading(NamedTuple):
     """The state of reading when a clock is asked.
 
-    `at_end` says by side whether it is read to its end, `now_s` is the reader's clock (`Run.read_at`),
-    `gapless` says whether all events that came were compared.
+    `at_end` says by side whether it is read to its end, `gapless` whether all events that came were compared.
     """
 
     at_end: tuple[bool, bool]
-    now_s: float = math.inf
     gapless: bool = True
     lag: Lag = NO_LAG
 
@@ -127,11 +121,11 @@ class Judge:
         return (oldest_ms is None or oldest_ms > reach.until_ms) and self._is_over(half, reach, reading)
 
     def _is_over(self, half: Half, reach: Reach, reading: Reading) -> bool:
-        read_ms = self.until(half.finding.side, reading) + self.after_ms - reading.lag.seconds * 1000
-        if read_ms >= reach.until_ms:
+        side, lag = half.finding.side, reading.lag
+        if min(self.until(side, reading), lag.until[side]) + self.after_ms >= reach.until_ms:
             return True
-        least_s = half.finding.event[READ_AT] + self.after_ms / 1000 + reading.lag.seconds
-        return all(reading.at_end) and least_s <= reading.now_s < math.inf
+        least_s = half.finding.event[READ_AT] + self.after_ms / 1000
+        return all(reading.at_end) and least_s <= lag.read_s < math.inf
 
     def passed_scopes(self, reading: Reading) -> Iterator[Passed]:
         """The open scopes whose events are all overdue; where the clock proves, all proven.

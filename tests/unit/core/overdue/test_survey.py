@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from tests.support.timelines import timeline
+from twinstream.core.overdue.judging import Lag
 
 SECOND = 1000
 PROVES = "overdue: {after: 60s, proves: true}"
@@ -120,9 +121,9 @@ def test_more_bytes_than_may_be_held_are_one_hole() -> None:
 
 def test_a_time_in_the_future_proves_nothing_before_the_reader_has_waited_as_long() -> None:
     seen = timeline("L:late@0 both@0-2 both@3000 both@4-6", PROVES)
-    assert seen.driver.comparison.survey(AT_END, now_s=59.9).suspicions == 1
+    assert seen.driver.comparison.survey(AT_END, Lag(read_s=59.9)).suspicions == 1
     assert seen.kinds == []
-    assert seen.driver.comparison.survey(AT_END, now_s=60.0).suspicions == 0
+    assert seen.driver.comparison.survey(AT_END, Lag(read_s=60.0)).suspicions == 0
     assert seen.kinds == ["missing"]
 
 
