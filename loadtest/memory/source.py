@@ -42,7 +42,7 @@ class MemorySource:
         self._deleted: set[Side] = set()
         self._looking = False
         self._asked = 0
-        self._seen = TopicsLook(0, {}, {})
+        self._seen = TopicsLook(0, {}, {}, {})
         self.looks = True
         self._control: list[bytes | None] = []
         self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
@@ -151,7 +151,7 @@ class MemorySource:
             }
             unchanged = topics == self._seen.topics
             ends = {side: topic.ends for side, topic in topics.items() if topic is not None}
-            self._seen = TopicsLook(self._asked, self._seen.topics if unchanged else topics, ends)
+            self._seen = TopicsLook(self._asked, self._seen.topics if unchanged else topics, ends, ends)
         return self._seen
 
     def look(self) -> int:

@@ -124,12 +124,14 @@ class TopicsLook(NamedTuple):
     """A look at both topics, None for a missing one; looks are numbered from 1 as they begin.
 
     A look that found the same ids and partitions as the one before has its `topics`: the very same object.
-    `ends` are those of the partitions as of this look, without marks of transactions behind the last record.
+    `ends` are those of the partitions as of this look, without marks of transactions behind the last record,
+    and before the records of open transactions; `written` are those behind these.
     """
 
     number: int
     topics: Mapping[Side, Topic | None]
     ends: Positions
+    written: Positions
 
 
 class Control(NamedTuple):

@@ -150,7 +150,7 @@ class SimulatedSource:
         self._slow = scheduler.one_of(SLOW) if fickle else 0.0
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
         self._trouble = False
-        self._seen = TopicsLook(0, {}, {})
+        self._seen = TopicsLook(0, {}, {}, {})
         self._asked = self._next_said = 0
         self._looks_at = float("inf")
 
@@ -189,7 +189,7 @@ class SimulatedSource:
             self._looks_at = self._scheduler.now + LOOK_SECONDS
             topics = {side: self._broker.described(side) for side in Side}
             ends = {side: self._broker.ends(side) for side in Side}
-            self._seen = TopicsLook(self._asked, topics, ends)
+            self._seen = TopicsLook(self._asked, topics, ends, ends)
         return self._seen
 
     def look(self) -> int:

@@ -2,11 +2,11 @@
 
 The known end of a side is always some time old. So the end at the *last* survey counts: by now the side is
 read up to it, or is behind. To suspect, the ends suffice that the consumer was told with the records. To
-prove, and to say up to when all is verified, a partition that is not fetched must not count as read: so a
-look at the topics is requested, and once all partitions are read to the ends that it finds, all is read up to
-the time of the request. Some partition may always have an open transaction, and so never be read to its end.
-Therefore looks are kept until their own ends are read. The result of a survey is published once the topics
-have been looked at since (see `topic_monitor`).
+prove, and to say up to when all is verified, a partition that is not fetched must not count as read. So a
+look at the topics is requested. Once all partitions are read to the ends that it finds, with the records of
+open transactions, all is read up to the time of the request. Some partition may always have such a
+transaction, and so never be read to its end: looks are kept until their own ends are read. The result of a
+survey is published once the topics have been looked at since (see `topic_monitor`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Settlement:
     def _look(self, seen: TopicsLook) -> None:
         """Keep the requested look once it is made, and request the next one."""
         if seen.number >= self._asked.number:
-            self._looks.append(self._asked._replace(ends=self._written(seen)))
+            self._looks.append(self._asked._replace(ends=seen.written))
             now = SeenAt.of(self._clock)
             self._asked = _Look(self._source.look(), now, self._run.comparison.clocks.lag(now.at))
 
@@ -96,7 +96,7 @@ class Settlement:
         places = [(side, partition) for side in Side for partition in positions[side]]
         for look in self._looks:
             for side, partition in places:
-                if positions[side][partition] >= look.ends[side].get(partition, math.inf):
+                if positions[side][partition] >= look.ends.get(side, {}).get(partition, math.inf):
                     self._read[side, partition] = look
         looks = [self._read.get(place, _NO_LOOK) for place in places]
         self._all_read = min(looks, key=_NUMBER, default=_NO_LOOK)
@@ -124,14 +124,6 @@ class Settlement:
         """Whether all records of a side up to these ends have been read by now."""
         known, positions = ends[side], self._run.intake.positions[side]
         return all(p in known and position >= known[p] for p, position in positions.items())
-
-    def _written(self, seen: TopicsLook) -> Positions:
-        """The ends of a look with the records of open transactions, of which the consumer was told."""
-        told = self._ends_before
-        looked = {side: seen.ends.get(side, {}) for side in Side}
-        return {
-            side: {p: max(end, told[side].get(p, end)) for p, end in looked[side].items()} for side in Side
-        }
 
     def _verified(self) -> Verified | None:
         """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -13,7 +13,7 @@ from tests.support.saying import TOPICS, control_record
 from tests.support.workers import RETRY_STORE_SECONDS, SPEC, Bench
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
-from twinstream.ports import Batch, Gap, TopicsLook
+from twinstream.ports import Batch, Gap, Positions, TopicsLook
 from twinstream.spec.decode.headers import input_header
 from twinstream.status.comparison import ComparisonStatus
 
@@ -491,13 +491,16 @@ def test_a_clock_proves_at_rest_what_the_last_records_prove() -> None:
 
 
 class Open(MemorySource):
-    """A consumer hears of the open transaction in a partition, and a look does not."""
+    """There is an open transaction in a partition: it is told at once, and nothing of it is readable."""
 
     opened, records = 1, 5
 
     def ends(self) -> Mapping[Side, Mapping[int, int]]:
         ends = super().ends()
         return {**ends, RIGHT: {**ends[RIGHT], self.opened: ends[RIGHT].get(self.opened, 0) + self.records}}
+
+    def seen(self) -> TopicsLook:
+        return super().seen()._replace(written=self.ends())
 
 
 def test_the_records_of_an_open_transaction_are_not_verified() -> None:
@@ -561,9 +564,19 @@ class Transactions(Prompt):
         del rows[:-1]
 
     def ends(self) -> Mapping[Side, Mapping[int, int]]:
-        ends = super().ends()
-        told = {partition: ends[RIGHT][partition] + len(rows) for partition, rows in self._open.items()}
-        return {**ends, RIGHT: {**ends[RIGHT], **told}}
+        shut = self._shut.get(RIGHT, {})
+        return self._with_open(super().ends(), [place for place in self._open if place not in shut])
+
+    def look(self) -> int:
+        number = super().look()
+        self._made = self._made._replace(written=self._with_open(self._made.ends, self._open))
+        return number
+
+    def _with_open(self, ends: Positions, partitions: Iterable[int]) -> Positions:
+        more = {
+            partition: ends[RIGHT].get(partition, 0) + len(self._open[partition]) for partition in partitions
+        }
+        return {**ends, RIGHT: {**ends[RIGHT], **more}}
 
 
 def _in_transactions(spec: str, seconds: int, lost: int = -1) -> tuple[Bench, list[ComparisonStatus]]:
@@ -598,6 +611,36 @@ def test_a_lost_event_is_proven_though_there_is_always_an_open_transaction(order
     (report,) = bench.reports().values()
     assert report.positions.reference is not None
     assert (report.kind, report.positions.reference.offset) == ("missing", 20)
+
+
+@pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
+def test_nothing_is_proven_of_an_open_transaction_in_a_partition_that_is_not_fetched(order: str) -> None:
+    """A consumer that does not fetch is not told of it either; a look is."""
+    overdue = "overdue: {after: 10s, proves: true}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", order) + overdue, source=(source := Transactions()))
+
+    def go_on(seconds: int) -> str:
+        for _ in range(seconds // 2):
+            at_ms = int(bench.clock.now().timestamp() * 1000)
+            for side in Side:
+                source.append(side, 0, _record(at_ms), at_ms)
+            verdict = bench.run(steps=5).verdict
+        return verdict
+
+    assert go_on(20) == "EQUIVALENT"
+    source.shut({RIGHT: 1})
+    row = _record(1, key="b"), int(bench.clock.now().timestamp() * 1000)
+    source.append(LEFT, 1, *row)
+    source.put(1, *row)
+    assert go_on(60) == "INCONCLUSIVE"
+    source.put(1, _record(2, key="b"), row[1])
+    source.append(LEFT, 1, _record(2, key="b"), row[1])
+    source.commit(1)
+    source.shut({})
+    assert go_on(4) == "INCONCLUSIVE"
+    source.put(1, _record(3, key="b"), row[1])
+    source.commit(1)
+    assert go_on(4) == "EQUIVALENT"
 
 
 def test_what_is_verified_is_no_older_than_the_last_transaction() -> None:

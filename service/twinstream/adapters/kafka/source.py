@@ -184,8 +184,11 @@ class KafkaSource:
     def seen(self) -> TopicsLook:
         """The result of the last look."""
         seen = self._watch.seen
-        ends = {side: reader.without_marks(seen.ends.get(side, {})) for side, reader in self._readers.items()}
-        return seen._replace(ends=ends)
+        ends, written = (
+            {side: reader.without_marks(of.get(side, {})) for side, reader in self._readers.items()}
+            for of in (seen.ends, seen.written)
+        )
+        return seen._replace(ends=ends, written=written)
 
     def look(self) -> int:
         """Ask for a look soon; returns the number of a look that has not begun yet."""

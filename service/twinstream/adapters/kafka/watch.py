@@ -39,6 +39,7 @@ _POLL_SECONDS = 0.05
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
+_ISOLATIONS = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _SPECS: tuple[OffsetSpec, ...] = (
     OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
@@ -83,15 +84,15 @@ class TopicsAdmin:
             found[side] = topic
         return found
 
-    def ends(self, topics: TopicsSeen) -> Positions:
-        """The ends of these topics for a consumer that reads what is committed.
+    def ends(self, topics: TopicsSeen, isolation: IsolationLevel) -> Positions:
+        """The ends of these topics for a consumer that reads what is committed, or also what is not.
 
         Raises SourceError if the leader of a partition does not answer.
         """
         asked = {
             side: self._client.list_offsets(
                 {TopicPartition(self._topics[side], partition): _LATEST for partition in topic.first},
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                isolation_level=isolation,
                 request_timeout=TIMEOUT_SECONDS,
             )
             for side, topic in topics.items()
@@ -211,7 +212,7 @@ class TopicWatch:
         self._stopped = False
         self._begun = 0
         self._thread = Thread(target=self._run, name="topics", daemon=True)
-        self.seen = TopicsLook(0, {}, {})
+        self.seen = TopicsLook(0, {}, {}, {})
         self.trouble: str | None = None
         """Why the looks have failed for `every_seconds` or longer."""
 
@@ -238,7 +239,8 @@ class TopicWatch:
             whole = monotonic() >= whole_at
             try:
                 topics = self._topics(whole=whole)
-                self.seen = TopicsLook(self._begun, topics, self._admin.ends(topics))
+                ends = [self._admin.ends(topics, isolation) for isolation in _ISOLATIONS]
+                self.seen = TopicsLook(self._begun, topics, *ends)
             except SourceError as error:
                 whole_at = monotonic() + RETRY_SECONDS
                 if monotonic() - looked_at > self._every_seconds + TIMEOUT_SECONDS:

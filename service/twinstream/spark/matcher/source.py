@@ -119,11 +119,14 @@ class FedSource:
     def seen(self) -> TopicsLook:
         """The last look; where a task was told a smaller end, that is the one without marks."""
         seen = self._seen()
-        ends = {
-            side: {place: min(end, self._ends[side].get(place, end)) for place, end in of_side.items()}
-            for side, of_side in seen.ends.items()
-        }
-        return seen._replace(ends=ends)
+        ends, written = (
+            {
+                side: {place: min(end, self._ends[side].get(place, end)) for place, end in of_side.items()}
+                for side, of_side in of.items()
+            }
+            for of in (seen.ends, seen.written)
+        )
+        return seen._replace(ends=ends, written=written)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""
