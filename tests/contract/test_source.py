@@ -102,6 +102,24 @@ def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marke
 
 
 @pytest.mark.requires_kafka
+def test_a_look_tells_the_ends_before_and_behind_the_records_of_an_open_transaction(on_kafka: Make) -> None:
+    made = on_kafka(**{"transactional.id": uuid.uuid4().hex})
+    made.producer.init_transactions(30)
+    made.producer.begin_transaction()
+    made.write(b"0", b"1")
+    made.producer.commit_transaction(30)
+    made.producer.begin_transaction()
+    made.write(b"2", b"3")
+    source = made.source()
+    _begin(source)
+    number = source.look()
+    eventually(lambda: source.seen().number >= number, what="a look is made")
+    seen = source.seen()
+    assert (seen.ends[Side.LEFT], seen.written[Side.LEFT]) == ({0: 3}, {0: 5})
+    made.producer.abort_transaction(30)
+
+
+@pytest.mark.requires_kafka
 def test_where_a_partition_ends_that_another_reads_is_told_without_markers_of_transactions(
     on_kafka: Make,
 ) -> None:
