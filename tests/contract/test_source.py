@@ -130,12 +130,12 @@ def test_where_a_partition_ends_that_another_reads_is_told_without_markers_of_tr
         made.write(b"0", b"1", partition=partition)
         made.producer.abort_transaction(30) if fails else made.producer.commit_transaction(30)
     topic, ends = made.topics[Side.LEFT], KafkaEnds(reading(made.brokers, "t", {}))
-    assert [ends.end(topic, 0, position) for position in (0, 1, 2, 6)] == [6, 6, 2, 6]
-    assert ends.ended(topic, {0: 1, 1: 0}) == {1: 0}
-    assert ends.ended(topic, {0: 2, 1: 3}) == {0: 2, 1: 3}
+    assert [ends.end(topic, 0, position) for position in (0, 1, 2, 6)] == [(6, 6), (6, 6), (2, 6), (6, 6)]
+    assert ends.ended(topic, {0: 1, 1: 0}) == {1: 3}
+    assert ends.ended(topic, {0: 2, 1: 3}) == {0: 6, 1: 3}
     made.producer.begin_transaction()
     made.write(b"0", partition=0)
-    assert [ends.end(topic, 0, position) for position in (0, 2, 6)] == [7, 7, 7], "one is open"
+    assert [ends.end(topic, 0, position) for position in (0, 2, 6)] == [(7, 7)] * 3, "one is open"
     assert ends.ended(topic, {0: 2, 1: 3}) == {1: 3}
 
 

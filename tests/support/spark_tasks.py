@@ -48,7 +48,7 @@ class MemoryLookout:
 
     def ended(self, side: Side, positions: Mapping[int, int]) -> dict[int, int]:
         ends = self._source.ends()[side]
-        return {p: offset for p, offset in positions.items() if offset >= ends[p]}
+        return {p: ends[p] for p, offset in positions.items() if offset >= ends[p]}
 
     def follower(self) -> Follower:
         return self._source.reader()
@@ -164,7 +164,7 @@ class Tasks:
             self.job.spec,
             Codec(self.job.spec),
             self.job.shards,
-            lambda topic, partition, _: self.source.ends()[names[topic]][partition],
+            lambda topic, partition, _: (self.source.ends()[names[topic]][partition],) * 2,
         )
         found = [
             parcel.to_pandas()

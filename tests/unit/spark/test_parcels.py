@@ -43,7 +43,7 @@ def dealt(dealer: Dealer, rows: Sequence[dict[str, Any]]) -> dict[int, list[Item
 def test_a_row_that_is_deleted_is_named_by_its_key() -> None:
     spec = loads(SPEC + "emits: {upsert: {key: [k], settled_by: input}}")
     rows = [{"value": b'{"k": 1}', "key": b"1"}, {"value": None, "key": b"1"}]
-    ((batch, _),) = dealt(Dealer(spec, Codec(spec), 1, lambda *_: 2), rows).values()
+    ((batch, _),) = dealt(Dealer(spec, Codec(spec), 1, lambda *_: (2, 2)), rows).values()
     assert isinstance(batch, Batch)
     assert batch.records == [b'{"k": 1}', deletion(b"1")]
 
@@ -65,7 +65,7 @@ def test_a_record_that_kills_where_keys_are_read_is_a_gap_for_all_shards(
     monkeypatch.setattr(parcels, "runs_again", lambda: True)
     spec = loads(SPEC)
     rows = [{"value": b'{"k": %d}' % n if n != 4 else b"poison"} for n in range(9)]
-    of_shards = dealt(Dealer(spec, DeadlyCodec(spec), 3, lambda *_: 9), rows)
+    of_shards = dealt(Dealer(spec, DeadlyCodec(spec), 3, lambda *_: (9, 9)), rows)
     gap, last = Gap(Side.LEFT, 0, 4, 5, left_out=True), Passed(Side.LEFT, 0, 9, 7)
     assert [gap in items and items[-1] == last for items in of_shards.values()] == [True] * 3
     kept = [

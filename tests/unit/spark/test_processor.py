@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from random import Random
 from unittest.mock import patch
 
@@ -149,7 +150,7 @@ def test_a_partition_ends_behind_its_last_record_whatever_marks_of_transactions_
     fed = FedSource(marked, MemoryLookout(source))
     fed.assign({LEFT: {0: 1}, RIGHT: {0: 0}})
     assert fed.ends() == {LEFT: {0: 3}, RIGHT: {0: 0}}, "the reference has a record to be read"
-    fed.reached(LEFT, 0, 2)
+    fed.reached(LEFT, 0, 2, 3)
     source.add_partition(RIGHT)
     fed.extend(RIGHT, 1, 0)
     assert fed.ends() == {LEFT: {0: 2}, RIGHT: {0: 0, 1: 0}}
@@ -160,7 +161,25 @@ def test_what_is_written_while_a_batch_runs_is_not_owed_by_its_look(source: Memo
     write(source, LEFT, 0, 0, 1)
     fed = FedSource(source.topics(), MemoryLookout(source))
     fed.look()
-    fed.reached(LEFT, 0, 7)
-    ends = fed.seen().ends
-    fed.reached(LEFT, 0, 1)
-    assert (ends[LEFT], fed.seen().ends[LEFT]) == ({0: 2}, {0: 1}), "a smaller one leaves out marks"
+    fed.reached(LEFT, 0, 7, 7)
+    assert fed.seen().ends[LEFT] == {0: 2}
+    fed.reached(LEFT, 0, 1, 2)
+    assert fed.seen().ends[LEFT] == {0: 1}, "it leaves out marks"
+    write(source, LEFT, 0, 2)
+    fed.look()
+    assert (fed.seen().ends[LEFT], fed.seen().written[LEFT]) == ({0: 3}, {0: 3}), "there are new records"
+
+
+def test_what_was_written_since_the_last_batch_is_not_verified(source: MemorySource) -> None:
+    tasks = Tasks.of(PLAIN, source, "run", 1)
+    for side in Side:
+        source.append(side, 0, b'{"n": 1}')
+    for polls in ((1, 1), (0, 0), (0, 0)):
+        tasks.batch(polls)
+    assert (before := tasks.status().verified_through) is not None
+    source.append(LEFT, 0, b'{"n": 2}')
+    written = datetime.now(UTC)
+    for _ in range(3):
+        tasks.batch((0, 0))
+    assert (status := tasks.status()).verified_through is not None
+    assert before <= status.verified_through <= written

@@ -206,21 +206,20 @@ class KafkaEnds:
     def _consumer(self) -> Consumer:
         return opened(Consumer, self._config)
 
-    def end(self, topic: str, partition: int, position: int) -> int:
-        """The end of a partition: the position, if no record lies behind it. Raises SourceError.
+    def end(self, topic: str, partition: int, position: int) -> tuple[int, int]:
+        """The end of a partition without and with marks of transactions behind the last record.
 
-        Records of an open transaction lie behind it.
+        Records of an open transaction count. Raises SourceError.
         """
         [(_, after)] = self._after(topic, {partition: position})
-        return position if after.is_none else after.end
+        return position if after.is_none else after.end, after.end
 
     def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
-        """Those positions in partitions of a topic behind which no record lies. Raises SourceError."""
-        return {
-            partition: positions[partition]
-            for partition, after in self._after(topic, positions)
-            if after.is_none
-        }
+        """By partition of a topic its end with marks, where no record lies behind a position.
+
+        Raises SourceError.
+        """
+        return {partition: after.end for partition, after in self._after(topic, positions) if after.is_none}
 
     def begins_ms(self, topic: str, first: Mapping[int, int]) -> dict[int, int]:
         """The time of the first committed record of each partition that has one.

@@ -29,7 +29,7 @@ from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 UNKNOWN = -1
-"""The end in parcels that are not the last one of their partition."""
+"""The ends in parcels that are not the last one of their partition."""
 
 _PLAIN = ("value", "offset", "timestamp_ms")
 
@@ -38,7 +38,8 @@ class Parcel(NamedTuple):
     """Some records of one partition for one shard.
 
     `first` is its first offset, `position` the one behind it, `end` that of the partition when it was read.
-    Two kinds have no `records`: the last one of a partition is empty, and one that is not empty is left out.
+    Up to `marked` only marks of transactions lie behind that. Two kinds have no `records`: the last one of a
+    partition is empty, and one that is not empty is left out.
     """
 
     shard: int
@@ -47,6 +48,7 @@ class Parcel(NamedTuple):
     first: int
     position: int
     end: int
+    marked: int
     newest_ms: int
     records: bytes | None
 
@@ -92,9 +94,9 @@ class Dealer:
                     gap = isinstance(part, Gap)
                     yield _arrow(self._gaps(part) if gap else self._packed(Side(side), partition, part))
         for (side, partition), (position, newest_ms) in reached.items():
-            end = self._ends(self._spec.version_of(Side(side)).topic, partition, position)
+            end, marked = self._ends(self._spec.version_of(Side(side)).topic, partition, position)
             yield _arrow(
-                Parcel(number, side, partition, position, position, end, newest_ms, None)
+                Parcel(number, side, partition, position, position, end, marked, newest_ms, None)
                 for number in self._shards
             )
 
@@ -126,7 +128,9 @@ class Dealer:
     def _gaps(self, gap: Gap) -> Iterator[Parcel]:
         """What was left out, for all shards: nobody knows whose it is."""
         for number in self._shards:
-            yield Parcel(number, gap.side, gap.partition, gap.wanted, gap.available, UNKNOWN, 0, None)
+            yield Parcel(
+                number, gap.side, gap.partition, gap.wanted, gap.available, UNKNOWN, UNKNOWN, 0, None
+            )
 
     def _packed(self, side: Side, partition: int, rows: pa.RecordBatch) -> Iterator[Parcel]:
         """The rows of one partition, a parcel for each shard that has some. One sort deals them all out."""
@@ -140,7 +144,8 @@ class Dealer:
             own = dealt.slice(start, end - start)
             first = own.column("offset")[0].as_py()
             yield Parcel(
-                int(numbers[start]), side, partition, first, position, UNKNOWN, newest_ms, _packed(own)
+                *(int(numbers[start]), side, partition, first, position, UNKNOWN, UNKNOWN, newest_ms),
+                _packed(own),
             )
 
     def _records(self, partition: int, rows: pa.RecordBatch) -> tuple[list[bytes | None], pa.RecordBatch]:

@@ -149,7 +149,7 @@ class ShardProcessor(StatefulProcessor):
             feed(live.worker, side, items, patience)
         for parcel in parcels:
             if parcel.is_last:
-                live.source.reached(Side(parcel.side), parcel.partition, parcel.end)
+                live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
         live.worker.settle()
         if parcels:
             live.store.note_taken()

@@ -57,7 +57,10 @@ class Lookout(Protocol):
         """The records at some places."""
 
     def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
-        """Those positions in partitions of a side behind which no record lies. Raises SourceError."""
+        """By partition of a side its end with marks of transactions, where no record lies behind a position.
+
+        Raises SourceError.
+        """
 
     def follower(self) -> Follower | None:
         """A new reader of the control topic, if anything depends on it."""
@@ -94,7 +97,7 @@ class KafkaLookout:
         return self._watch.seen
 
     def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
-        """Those positions behind which no record lies."""
+        """By partition its end with marks, where no record lies behind a position."""
         return self._ends.ended(self._names[side], positions)
 
     def follower(self) -> Follower | None:
@@ -111,22 +114,29 @@ class FedSource:
         self.begins_ms = lookout.begins_ms
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
+        self._marked: dict[Side, dict[int, int]] = {side: {} for side in Side}
 
-    def reached(self, side: Side, partition: int, end: int) -> None:
-        """Note the end of a partition, as Kafka told it to the task that read the partition."""
-        self._ends[side][partition] = end  # A smaller one than before leaves out marks of transactions.
+    def reached(self, side: Side, partition: int, end: int, marked: int) -> None:
+        """Note the end of a partition, as Kafka told it to the task that read the partition.
+
+        Up to `marked` there are only marks of transactions behind it.
+        """
+        self._ends[side][partition], self._marked[side][partition] = end, marked
 
     def seen(self) -> TopicsLook:
-        """The last look; where a task was told a smaller end, that is the one without marks."""
+        """The last look, without the marks that were told."""
         seen = self._seen()
-        ends, written = (
-            {
-                side: {place: min(end, self._ends[side].get(place, end)) for place, end in of_side.items()}
-                for side, of_side in of.items()
+        return seen._replace(ends=self._unmarked(seen.ends), written=self._unmarked(seen.written))
+
+    def _unmarked(self, ends: Positions) -> Positions:
+        """The ends of a look. Where one is beyond all that was told, there are new records, or new marks."""
+        return {
+            side: {
+                place: min(end, self._ends[side][place]) if end <= self._marked[side].get(place, -1) else end
+                for place, end in of_side.items()
             }
-            for of in (seen.ends, seen.written)
-        )
-        return seen._replace(ends=ends, written=written)
+            for side, of_side in ends.items()
+        }
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""
@@ -156,8 +166,8 @@ class FedSource:
         """Find the ends that marks of transactions hide: no task that reads records will tell them."""
         ends = self._ends[side]
         behind = {p: offset for p, offset in positions.items() if p not in ends or offset < ends[p]}
-        if behind:
-            ends.update(self._ended(side, behind))
+        for partition, marked in self._ended(side, behind).items() if behind else ():
+            self.reached(side, partition, behind[partition], marked)
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
         """Do nothing: the query limits its batches."""
