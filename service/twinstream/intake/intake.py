@@ -214,13 +214,15 @@ class Intake:
             if not behind:
                 self._leave_before(of, part, by_place=cut.by_place)
             elif cut.refused is None:
-                self._compare(
-                    of, part if self._comparison.clocks.reads_input_marks else part._replace(marks=None)
-                )
+                self._compare(of, self._with_marks(part))
+
+    def _with_marks(self, run: Run) -> Run:
+        """A run that a cut has taken, with its marks only where the clock reads them, too."""
+        return run if self._comparison.clocks.reads_input_marks else run._replace(marks=None)
 
     def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
         """Settle a run before the start; its partition is compared at the earliest from behind the run."""
-        self._comparison.arrivals.before_start(side, run, by_place=by_place)
+        self._comparison.arrivals.before_start(side, self._with_marks(run), by_place=by_place)
         begins = self.compared_from[side]
         begins[run.partition] = max(begins.get(run.partition, 0), run.offsets[-1] + 1)
 

@@ -232,12 +232,13 @@ class ComparisonRun:
     def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        The first ones read count: Kafka may have deleted the beginning since. Raises SourceError.
+        Those that are read count, if they are the first ones: Kafka may have deleted the beginning since, and
+        a shard may have others of the partition. Raises SourceError.
         """
         if self._same_beginning:
             return True
         for item in items:
-            if isinstance(item, Batch):
+            if isinstance(item, Batch) and item.offsets[0] == self._starts[side].get(item.partition):
                 self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
         if not self.intake.newest_ms[side.other]:
             return True

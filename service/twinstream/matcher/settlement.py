@@ -58,9 +58,8 @@ class Settlement:
     def take(self) -> None:
         """Survey the unmatched events, and note the standing of the run."""
         run, ends, seen = self._run, self._source.ends(), self._source.seen()
-        told, committed = self._ends_before, self._committed(seen)
+        committed = self._committed(seen)
         self.at_end = (self._is_read(Side.LEFT, committed), self._is_read(Side.RIGHT, committed))
-        run.comparison.arrivals.note_ends((self._is_read(Side.LEFT, told), self._is_read(Side.RIGHT, told)))
         for side in Side:
             run.comparison.look(
                 side, run.intake.positions[side], self._ends_before[side], self._clock.monotonic()
@@ -72,8 +71,12 @@ class Settlement:
         run.situation.firsts = {
             side: topic.first if (topic := seen.topics.get(side)) is not None else {} for side in Side
         }
-        self._look(seen)
+        made = self._look(seen)
         self._note_read()
+        if made is not None:
+            run.comparison.arrivals.note_ends(
+                (self._has_read(Side.LEFT, made), self._has_read(Side.RIGHT, made))
+            )
         run.intake.survey(self.at_end, self._all_read.lag)
         if self._standing is None:
             self._standing = Standing(
@@ -83,12 +86,14 @@ class Settlement:
                 run.reporter.explained_for_good(run.situation.standing),
             )
 
-    def _look(self, seen: TopicsLook) -> None:
-        """Keep the requested look once it is made, and request the next one."""
-        if seen.number >= self._asked.number:
-            self._looks.append(self._asked._replace(ends=seen.written))
-            now = SeenAt.of(self._clock)
-            self._asked = _Look(self._source.look(), now, self._run.comparison.clocks.lag(now.at))
+    def _look(self, seen: TopicsLook) -> _Look | None:
+        """Keep the requested look once it is made, return it, and request the next one; else None."""
+        if seen.number < self._asked.number:
+            return None
+        made, now = self._asked._replace(ends=seen.written), SeenAt.of(self._clock)
+        self._looks.append(made)
+        self._asked = _Look(self._source.look(), now, self._run.comparison.clocks.lag(now.at))
+        return made
 
     def _note_read(self) -> None:
         """Find by partition the newest look whose end is read, and the oldest of these."""
@@ -103,6 +108,11 @@ class Settlement:
         self._looks = [look for look in self._looks if look.number > self._all_read.number]
         if len(self._looks) > KEPT_LOOKS:
             del self._looks[1::2]
+
+    def _has_read(self, side: Side, look: _Look) -> bool:
+        """Whether all partitions of a side are read to the ends of a look that was requested."""
+        read = [self._read.get((side, partition), _NO_LOOK) for partition in self._run.intake.positions[side]]
+        return look.number > 0 and all(one.number >= look.number for one in read)
 
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""

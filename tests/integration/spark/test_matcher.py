@@ -23,11 +23,13 @@ from tests.integration.spark.conftest import SPEC, Pipelines, compared
 from tests.support.secure import SecureKafka
 from tests.support.service import ServiceProcess
 from tests.support.spark import SOCKETS
+from tests.support.topics import KafkaTopics
 from tests.support.versions import HEAD, PARTITIONS, Version
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.api.state.merging import merged
 from twinstream.bootstrap import expectation
+from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, StoreError
 from twinstream.processes.standby import Bulletin
 from twinstream.spark.matcher.__main__ import Driver
@@ -274,6 +276,8 @@ def test_a_job_that_is_started_again_speaks_at_once_and_refuses_another_number_o
             come_to(topics, both.text, 1_000, query)
             query.rest()
         before = bulletins()
+        topic = KafkaTopics(both.pipelines.kafka.brokers, {Side.LEFT: both.reference})
+        topic.retain(Side.LEFT, 0, 1)  # It was read by then.
         with both.job():
             eventually(
                 lambda: len(now := bulletins()) == SHARDS and not now.items() & before.items(),

@@ -89,3 +89,24 @@ def test_what_lies_before_the_barrier_and_is_written_again_behind_it_is_a_replay
         bench.finish(side, 1, 10, since=0)
     status = _rest(bench)
     assert (status.verdict, status.accounts.candidate.replayed) == ("EQUIVALENT", 1), status.reason
+
+
+@pytest.mark.parametrize("again", [(0, 1), (1, 0)])
+def test_equal_rows_of_different_input_may_be_written_again_in_any_order(again: tuple[int, int]) -> None:
+    bench = Retrying(spec=SPEC.replace("{barrier: end, inner: unordered}", "unordered"))
+
+    def write(side: Side, marks: str, *inputs: int) -> None:
+        for at in inputs:
+            headers = [input_header("in", 0, at), *attempt_headers(attempt(marks))]
+            bench.source.append(side, 0, b'{"t": "row", "n": 7}', 0, headers)
+
+    write(RIGHT, "1/killed/0.0", 0)
+    write(RIGHT, "1/e/0.0", *again)
+    bench.finish(RIGHT, 1, 2, since=0)
+    write(LEFT, "1/e/0.0", 0)
+    bench.finish(LEFT, 1, 1, since=0)
+    assert bench.settled(bench.started()).divergences.total == 0
+    write(LEFT, "2/e/0.0", 1)
+    bench.finish(LEFT, 2, 2, since=1)
+    status = bench.settled()
+    assert (status.matched, status.divergences.total, status.holes) == (2, 0, [])

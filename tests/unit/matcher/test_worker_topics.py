@@ -11,10 +11,11 @@ import pytest
 from loadtest.memory import MemorySource
 from tests.support.saying import TOPICS, control_record
 from tests.support.workers import RETRY_STORE_SECONDS, SPEC, Bench
+from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Batch, Gap, Positions, TopicsLook
-from twinstream.spec.decode.headers import input_header
+from twinstream.spec.decode.headers import attempt_headers, input_header
 from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
@@ -299,6 +300,21 @@ def test_a_clock_proves_nothing_of_a_partition_that_cannot_be_fetched(clock: str
     assert go_on(60) == "INCONCLUSIVE"
     source.shut({})
     assert go_on(5) == "EQUIVALENT"
+
+
+def test_rows_of_a_partition_that_is_read_late_are_no_retry_of_a_forgotten_batch() -> None:
+    replays = "duplicates: {policy: replays, horizon: 10}\n"
+    bench = Bench(SPEC.replace("{per_key: [k]}", "unordered") + replays, source=(source := Prompt()))
+    for batch in range(60):
+        for side in Side:
+            for partition in range(2):
+                headers = attempt_headers(Attempt("q", batch, f"x{batch}", partition, 0))
+                source.append(side, partition, _record(batch), batch, headers)
+        if batch in (20, 40):
+            source.shut({RIGHT: 1} if batch == 20 else {})
+        bench.run(steps=1)
+    status = bench.settled()
+    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 120, [])
 
 
 def test_a_partition_that_is_not_read_holds_back_what_is_verified() -> None:

@@ -170,6 +170,20 @@ def test_what_is_written_while_a_batch_runs_is_not_owed_by_its_look(source: Memo
     assert (fed.seen().ends[LEFT], fed.seen().written[LEFT]) == ({0: 3}, {0: 3}), "there are new records"
 
 
+def test_marks_of_a_partition_of_which_no_task_had_a_record_are_no_records(source: MemorySource) -> None:
+    write(source, LEFT, 0, 0, 1)
+    lookout = MemoryLookout(source)
+    lookout.ended = lambda _, positions: dict.fromkeys(positions, 3)  # type: ignore[method-assign]
+    fed = FedSource(source.topics(), lookout)
+    fed.reached(LEFT, 0, 2, 2)
+    write(source, LEFT, 0, 2)  # It stands for the mark.
+    fed.look()
+    fed.look_behind({(LEFT, 0)})
+    assert fed.seen().written[LEFT] == {0: 3}, "the task has told less, but later"
+    fed.look_behind(set())
+    assert fed.seen().written[LEFT] == {0: 2}
+
+
 def test_what_was_written_since_the_last_batch_is_not_verified(source: MemorySource) -> None:
     tasks = Tasks.of(PLAIN, source, "run", 1)
     for side in Side:
@@ -183,3 +197,17 @@ def test_what_was_written_since_the_last_batch_is_not_verified(source: MemorySou
         tasks.batch((0, 0))
     assert (status := tasks.status()).verified_through is not None
     assert before <= status.verified_through <= written
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_shard_of_some_keys_knows_when_the_partition_begins(source: MemorySource, shards: int) -> None:
+    for side in Side:
+        for second in range(200):
+            if second != 3 or side is LEFT:
+                key = "rare" if second in (3, 103) else "often"
+                source.append(side, 0, b'{"k": "%b", "n": %d}' % (key.encode(), second), second * 1000)
+    tasks = Tasks.of(PLAIN.replace("unordered", "{per_key: [k]}"), source, "run", shards)
+    for _ in range(4):
+        tasks.batch((1, 1))
+    status = tasks.status()
+    assert (status.verdict, status.matched) == ("DIVERGED", 198), status.reason

@@ -54,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Hole
@@ -113,16 +114,19 @@ class WrittenRow(NamedTuple):
 def written_rows(run: Run, relation: Relation) -> Iterator[WrittenRow]:
     """The records of a run, each with the data that identify its replays; equal as the `relation` says.
 
-    Where a barrier has a copy in each partition, these are rows of their own, though they are equal.
+    Where a barrier has a copy in each partition, these are rows of their own, though they are equal. So are
+    equal rows of different records of the input, where the run has marks: a clock judges them by these.
     """
     canonical, close, has_copies = relation.canonical, relation.close, relation.copied
-    for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
+    marks = run.marks or repeat(None, len(run.forms))
+    for attempt, form, offset, mark in zip(run.attempts or (), run.forms, run.offsets, marks, strict=True):
         place = run.partition, offset
         if attempt is None:
             yield WrittenRow(None, b"", place)
             continue
         copied = has_copies and form[0] is BARRIER
         where = b" in %d" % run.partition if copied else b""
+        where += b"" if mark is None else b" of %a" % (mark,)
         alike = None if close is None else Alike(form[1] + where, form[3], close)
         yield WrittenRow(attempt, canonical(form[1]) + where, place, alike)
 

@@ -123,7 +123,13 @@ def start(
     job, moved = _begun(job, location, wait), moved_here(location)
     for key, value in CONF.items():
         spark.conf.set(key, value)
-    rows = results_of(spark, job, pace.records, moved)
+    if moved is not None:
+        starts = moved.positions
+    elif location.begun():  # From where its checkpoint says: Kafka may have deleted the beginning since.
+        starts = {side: topic.first for side, topic in job.topics.items()}
+    else:
+        starts = _starts(job)
+    rows = results_of(spark, job, pace.records, starts, moved)
     writer = rows.writeStream.format("kafka").options(**_connection(job))
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     writer = writer.queryName(f"twinstream {job.spec.name}")
@@ -145,9 +151,10 @@ def _begun(job: Job, location: Location, wait: Callable[[str], object]) -> Job:
     return job._replace(mask_secret=secret, found=beginning.found)
 
 
-def results_of(spark: SparkSession, job: Job, most: int, moved: Moved | None = None) -> DataFrame:
+def results_of(
+    spark: SparkSession, job: Job, most: int, starts: Positions, moved: Moved | None = None
+) -> DataFrame:
     """The records for the results topics, as a stream of batches of at most so many records."""
-    starts = _starts(job) if moved is None else moved.positions
     dealt = _records(spark, job, most, starts).mapInArrow(_dealing(job), SCHEMA)
     rows = dealt.union(_beats(spark, dealt))
     return rows.groupBy("shard").transformWithStateInPandas(

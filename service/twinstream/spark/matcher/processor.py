@@ -147,9 +147,10 @@ class ShardProcessor(StatefulProcessor):
             steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
         for side, items in steps:
             feed(live.worker, side, items, patience)
-        for parcel in parcels:
-            if parcel.is_last:
-                live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
+        last = [parcel for parcel in parcels if parcel.is_last]
+        for parcel in last:
+            live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
+        live.source.look_behind({(Side(parcel.side), parcel.partition) for parcel in last})
         live.worker.settle()
         if parcels:
             live.store.note_taken()

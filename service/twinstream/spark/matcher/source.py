@@ -8,6 +8,7 @@ topic is small, so each shard follows it by itself: its place there is a part of
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from twinstream.adapters.kafka.client import Properties
@@ -15,6 +16,7 @@ from twinstream.adapters.kafka.records import KafkaEnds, KafkaRecall
 from twinstream.adapters.kafka.source import ControlReader, reading, record_reader
 from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
 from twinstream.core.events import Place, Side
+from twinstream.errors import SourceError
 from twinstream.ports import Batch, BeginsMs, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.file.model import Spec
 
@@ -123,6 +125,23 @@ class FedSource:
         """
         self._ends[side][partition], self._marked[side][partition] = end, marked
 
+    def look_behind(self, told: Collection[tuple[Side, int]]) -> None:
+        """Find marks behind partitions of which the last batch `told` nothing: it had no record of them."""
+        for side, ends in self._seen().written.items():
+            known, marked = self._ends[side], self._marked[side]
+            beyond = {
+                p: known[p]
+                for p, end in ends.items()
+                if (side, p) not in told and p in known and end > max(known[p], marked.get(p, -1))
+            }
+            with suppress(SourceError):  # Then they count as not read.
+                self._note_marks(side, beyond)
+
+    def _note_marks(self, side: Side, positions: Mapping[int, int]) -> None:
+        """Note where only marks of transactions lie behind these positions. Raises SourceError."""
+        for partition, marked in self._ended(side, positions).items() if positions else ():
+            self.reached(side, partition, positions[partition], marked)
+
     def seen(self) -> TopicsLook:
         """The last look, without the marks that were told."""
         seen = self._seen()
@@ -165,9 +184,7 @@ class FedSource:
     def _look_behind(self, side: Side, positions: Mapping[int, int]) -> None:
         """Find the ends that marks of transactions hide: no task that reads records will tell them."""
         ends = self._ends[side]
-        behind = {p: offset for p, offset in positions.items() if p not in ends or offset < ends[p]}
-        for partition, marked in self._ended(side, behind).items() if behind else ():
-            self.reached(side, partition, behind[partition], marked)
+        self._note_marks(side, {p: at for p, at in positions.items() if p not in ends or at < ends[p]})
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
         """Do nothing: the query limits its batches."""
