@@ -47,8 +47,9 @@ def test_a_topic_is_described_by_its_offsets_its_first_time_and_how_it_is_cleane
         opened.topics.append(Side.LEFT, 0, b"x", 1000 + number)
     opened.topics.retain(Side.LEFT, 0, 2)
     topics = opened.source.topics()
-    assert topics[Side.LEFT][1:] == ({0: 2}, {0: 5}, {0: 1002}, "delete")
-    assert topics[Side.RIGHT][1:] == ({0: 0}, {0: 0}, {}, "delete")
+    assert topics[Side.LEFT][1:] == ({0: 2}, {0: 5}, "delete")
+    assert topics[Side.RIGHT][1:] == ({0: 0}, {0: 0}, "delete")
+    assert opened.source.begins_ms() == {Side.LEFT: {0: 1002}, Side.RIGHT: {}}
 
 
 def test_a_look_that_is_asked_for_comes_soon_and_without_a_change_has_the_same_topics(opened: Opened) -> None:
