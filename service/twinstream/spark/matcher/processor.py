@@ -142,8 +142,9 @@ class ShardProcessor(StatefulProcessor):
         live = self._current(_alive.pop(name, None)) or self._restored(shard)
         live.store.bind(self._variables)
         steps, patience = list(_in_step(parcels)), time.monotonic() + WAIT_SECONDS
-        if runs_again():
+        if runs_again():  # The rehearsal is in a process without connections.
             live.worker.hear()
+            live.source.keep_beginnings(self._job.spec)
             steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
         for side, items in steps:
             feed(live.worker, side, items, patience)

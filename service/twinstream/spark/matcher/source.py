@@ -113,7 +113,7 @@ class FedSource:
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
         self._topics, self._follower = topics, lookout.follower()
         self._seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
-        self.begins_ms = lookout.begins_ms
+        self._begins_now, self._begins_kept = lookout.begins_ms, dict[Side, Mapping[int, int]]()
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
         self._marked: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -124,6 +124,15 @@ class FedSource:
         Up to `marked` there are only marks of transactions behind it.
         """
         self._ends[side][partition], self._marked[side][partition] = end, marked
+
+    def keep_beginnings(self, spec: Spec) -> None:
+        """Ask when the partitions begin, if it matters, and answer that from now on. Raises SourceError."""
+        if not spec.start.is_cut:
+            self._begins_kept = dict(self._begins_now())
+
+    def begins_ms(self) -> BeginsMs:
+        """When the partitions begin. Raises SourceError."""
+        return self._begins_kept or self._begins_now()
 
     def look_behind(self, told: Collection[tuple[Side, int]]) -> None:
         """Find marks behind partitions of which the last batch `told` nothing: it had no record of them."""
