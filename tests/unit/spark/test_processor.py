@@ -16,6 +16,7 @@ from tests.support.saying import VERSIONS, finish
 from tests.support.spark_tasks import MemoryLookout, Tasks
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SourceError
+from twinstream.ports import TopicsLook
 from twinstream.spark.matcher import processor
 from twinstream.spark.matcher.job import start_found
 from twinstream.spark.matcher.source import FedSource
@@ -182,6 +183,17 @@ def test_marks_of_a_partition_of_which_no_task_had_a_record_are_no_records(sourc
     assert fed.seen().written[LEFT] == {0: 3}, "the task has told less, but later"
     fed.look_behind(set())
     assert fed.seen().written[LEFT] == {0: 2}
+
+
+def test_records_of_an_open_transaction_are_owed_to_what_proves_and_not_to_what_suspects(
+    source: MemorySource,
+) -> None:
+    lookout = MemoryLookout(source)
+    look = TopicsLook(1, source.topics(), {LEFT: {0: 3}}, {LEFT: {0: 5}})
+    lookout.seen = lambda: look  # type: ignore[method-assign]
+    fed = FedSource(source.topics(), lookout)
+    fed.reached(LEFT, 0, 2, 3)  # A mark follows the last record, and the open transaction follows that.
+    assert (fed.seen().ends, fed.seen().written) == ({LEFT: {0: 2}}, {LEFT: {0: 5}})
 
 
 def test_what_was_written_since_the_last_batch_is_not_verified(source: MemorySource) -> None:

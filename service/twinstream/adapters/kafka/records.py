@@ -180,14 +180,15 @@ class KafkaRecall:
 
 
 class _After(NamedTuple):
-    """What lies behind a position: the next committed `record`, and where all records end.
+    """What lies behind a position: the next committed `record`, and where all records `end`.
 
-    `is_none`: none lies behind it, only marks of transactions.
+    `marked`: up to there lie only marks of transactions; None where there is a record. Between that and the
+    end are records of open transactions.
     """
 
     record: Message | None
     end: int
-    is_none: bool
+    marked: int | None
 
 
 class KafkaEnds:
@@ -207,19 +208,20 @@ class KafkaEnds:
         return opened(Consumer, self._config)
 
     def end(self, topic: str, partition: int, position: int) -> tuple[int, int]:
-        """The end of a partition without and with marks of transactions behind the last record.
-
-        Records of an open transaction count. Raises SourceError.
-        """
-        [(_, after)] = self._after(topic, {partition: position})
-        return position if after.is_none else after.end, after.end
-
-    def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
-        """By partition of a topic its end with marks, where no record lies behind a position.
+        """The end of the committed records of a partition, and up to where marks of transactions follow it.
 
         Raises SourceError.
         """
-        return {partition: after.end for partition, after in self._after(topic, positions) if after.is_none}
+        [(_, after)] = self._after(topic, {partition: position})
+        return (after.end, after.end) if after.marked is None else (position, after.marked)
+
+    def ended(self, topic: str, positions: Mapping[int, int]) -> dict[int, int]:
+        """By partition of a topic, where no committed record lies behind a position: up to where marks do.
+
+        Raises SourceError.
+        """
+        found = self._after(topic, positions)
+        return {partition: after.marked for partition, after in found if after.marked is not None}
 
     def begins_ms(self, topic: str, first: Mapping[int, int]) -> dict[int, int]:
         """The time of the first committed record of each partition that has one.
@@ -230,7 +232,7 @@ class KafkaEnds:
         for partition, after in self._after(topic, first):
             if after.record is not None:
                 begins[partition] = after.record.timestamp()[1]
-            elif not after.is_none:
+            elif after.marked is None or after.marked < after.end:
                 place = f"partition {partition} of topic {topic}"
                 raise SourceError(f"{place} begins with an open transaction: wait for its end")
         return begins
@@ -266,8 +268,7 @@ class KafkaEnds:
         )
         if told is None:
             raise _silent(topic)
-        end = int(told[1])
-        return _After(record, end, code == KafkaError._PARTITION_EOF and (message.offset() or 0) >= end)
+        return _After(record, int(told[1]), message.offset() if code == KafkaError._PARTITION_EOF else None)
 
     def close(self) -> None:
         """Close the consumer."""

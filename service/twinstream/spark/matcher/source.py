@@ -59,7 +59,7 @@ class Lookout(Protocol):
         """The records at some places."""
 
     def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
-        """By partition of a side its end with marks of transactions, where no record lies behind a position.
+        """By partition of a side, where no committed record lies behind a position: up to where marks do.
 
         Raises SourceError.
         """
@@ -99,7 +99,7 @@ class KafkaLookout:
         return self._watch.seen
 
     def ended(self, side: Side, positions: Mapping[int, int]) -> Mapping[int, int]:
-        """By partition its end with marks, where no record lies behind a position."""
+        """By partition, where no committed record lies behind a position: up to where marks do."""
         return self._ends.ended(self._names[side], positions)
 
     def follower(self) -> Follower | None:
