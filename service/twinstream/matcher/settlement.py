@@ -99,10 +99,11 @@ class Settlement:
         """Find by partition the newest look whose end is read, and the oldest of these."""
         positions = self._run.intake.positions
         places = [(side, partition) for side in Side for partition in positions[side]]
-        for look in self._looks:
-            for side, partition in places:
+        for side, partition in places:
+            for look in reversed(self._looks):
                 if positions[side][partition] >= look.ends.get(side, {}).get(partition, math.inf):
                     self._read[side, partition] = look
+                    break
         looks = [self._read.get(place, _NO_LOOK) for place in places]
         self._all_read = min(looks, key=_NUMBER, default=_NO_LOOK)
         self._looks = [look for look in self._looks if look.number > self._all_read.number]

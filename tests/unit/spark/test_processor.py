@@ -179,9 +179,9 @@ def test_marks_of_a_partition_of_which_no_task_had_a_record_are_no_records(sourc
     fed.reached(LEFT, 0, 2, 2)
     write(source, LEFT, 0, 2)  # It stands for the mark.
     fed.look()
-    fed.look_behind({(LEFT, 0)})
+    fed.find_marks({(LEFT, 0)})
     assert fed.seen().written[LEFT] == {0: 3}, "the task has told less, but later"
-    fed.look_behind(set())
+    fed.find_marks(set())
     assert fed.seen().written[LEFT] == {0: 2}
 
 

@@ -151,7 +151,7 @@ class ShardProcessor(StatefulProcessor):
         last = [parcel for parcel in parcels if parcel.is_last]
         for parcel in last:
             live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
-        live.source.look_behind({(Side(parcel.side), parcel.partition) for parcel in last})
+        live.source.find_marks({(Side(parcel.side), parcel.partition) for parcel in last})
         live.worker.settle()
         if parcels:
             live.store.note_taken()

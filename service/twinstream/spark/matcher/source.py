@@ -134,7 +134,7 @@ class FedSource:
         """When the partitions begin. Raises SourceError."""
         return self._begins_kept or self._begins_now()
 
-    def look_behind(self, told: Collection[tuple[Side, int]]) -> None:
+    def find_marks(self, told: Collection[tuple[Side, int]]) -> None:
         """Find marks behind partitions of which the last batch `told` nothing: it had no record of them."""
         for side, ends in self._seen().written.items():
             known, marked = self._ends[side], self._marked[side]
