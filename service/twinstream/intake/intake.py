@@ -89,7 +89,7 @@ class Intake:
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
-        self._oldest_ms = 0
+        self._begun: set[tuple[Side, int]] = set()
         self.stamps: dict[tuple[Side, int], OldestStamp] = {}
         self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
         self.match_latency = Buckets()
@@ -119,7 +119,6 @@ class Intake:
             return
         started = self._clock.monotonic()
         in_order_ms = sorted(item.timestamps_ms)  # Producers set them, so any may be the oldest or newest.
-        self._oldest_ms = in_order_ms[0]
         marks: Sequence[object] | None = self._marks(item)
         known = self._comparison.known(item.side, item.partition, item.records)
         forms, refused = self._codec.forms(item.records, item.side, known.forms)
@@ -177,6 +176,7 @@ class Intake:
         An earlier version saved none of a start at an event time. There a partition that was not read yet
         may still refute the start, and no other.
         """
+        self._begun = {(side, partition) for side in Side for partition in self.newest_ms[side]}
         if self.cut is not None:
             self.cut.begin(self._unread())
             self.cut.restore(saved)
@@ -234,19 +234,22 @@ class Intake:
 
     def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison
-        self._note_first(run)
+        self._note_first(side, run)
         self.seen.note(side, self._in_sight(side, run))
         for read_at, count in comparison.feed(side, run).items():
             self.match_latency.add(run.read_at - read_at, count)
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
         self.max_unmatched = max(self.max_unmatched, unmatched)
 
-    def _note_first(self, run: Run) -> None:
-        """Note the oldest record that is compared; a run that a cut has held may be of an earlier batch."""
-        if self.first_ms is None:
-            self.first_ms = min(run.timestamps_ms)
-        elif self.cut is not None or self._oldest_ms < self.first_ms:
-            self.first_ms = min(self.first_ms, *run.timestamps_ms)
+    def _note_first(self, side: Side, run: Run) -> None:
+        """Note the oldest of the first records that are compared of each partition.
+
+        A later record may bear any time: one that is long past must not lengthen what was compared.
+        """
+        if (side, run.partition) not in self._begun:
+            self._begun.add((side, run.partition))
+            first = run.timestamps_ms[0]
+            self.first_ms = first if self.first_ms is None else min(self.first_ms, first)
 
     def _in_sight(self, side: Side, run: Run) -> Sequence[Form]:
         """The forms of a run, with their records even if the forms hold none."""

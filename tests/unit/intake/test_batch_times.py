@@ -19,7 +19,7 @@ def read(size: int) -> Reader:
     return reader
 
 
-def test_the_oldest_and_the_newest_record_may_be_anywhere_in_a_batch() -> None:
+def test_the_time_starts_at_the_first_record_and_the_newest_may_be_anywhere_in_a_batch() -> None:
     for size in range(1, len(TIMES) + 1):
         intake = read(size).intake
-        assert (intake.first_ms, intake.newest_ms[LEFT]) == (0, {0: 200})
+        assert (intake.first_ms, intake.newest_ms[LEFT]) == (100, {0: 200})

@@ -47,6 +47,17 @@ def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
     assert not set(one["keys"]) & set(other["keys"])
 
 
+def test_a_record_of_the_past_among_others_is_no_evidence_of_the_time_since_then() -> None:
+    bench = Bench(spec=SPEC.replace("seconds: 0", "seconds: 3600"))
+    now_ms = int(bench.clock.now().timestamp() * 1000)
+    for number in range(30):
+        bench.write_both(("a", number), at_ms=now_ms - 7_200_000 * (number == 10))
+    assert bench.run(bench.started()).verdict == "PENDING"
+    worker = bench.restarted()
+    bench.write_both(("a", 30), at_ms=now_ms - 7_200_000)
+    assert bench.run(worker).verdict == "PENDING"
+
+
 def test_a_record_of_the_future_is_no_evidence_of_the_time_until_then() -> None:
     bench = Bench(spec=SPEC.replace("seconds: 0", "seconds: 3600"))
     now_ms = int(bench.clock.now().timestamp() * 1000)
