@@ -32,9 +32,10 @@ def complaint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         ("gate x --min 5", "Unknown option '--min'. Did you mean '--min-matched'?"),
         ("lint x --redis y", "Unknown option '--redis'.\n"),
         ("lint x -j", "Unknown option '-j'. Did you mean '--json'?"),
+        ("move x --to service --checkpoint y --results z --shards 3", "--shards is for --to spark"),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_one_that_was_meant(
+def test_an_option_that_is_unknown_or_of_no_use_is_answered_with_what_was_meant(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str, told: str
 ) -> None:
     assert f"\n\ntwinstream: {told}" in complaint(capsys, monkeypatch, arguments)

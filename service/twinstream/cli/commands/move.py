@@ -18,6 +18,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load
 from twinstream.starting.offset_backup import moved_marks
 
+SHARDS = 8
 NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
 
 
@@ -28,9 +29,7 @@ NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
 @click.option(
     "--shards",
     type=click.IntRange(1, 4096),
-    default=8,
-    show_default=True,
-    help="How many shards the job has; only for --to spark.",
+    help=f"How many shards the job has, {SHARDS} if not given; only for --to spark.",
 )
 @click.option("--results", help="The results topic of the job; needed for --to service.")
 @click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]; with --to spark it is told of the move.")
@@ -40,7 +39,7 @@ def move(
     spec: str,
     to: Literal["spark", "service"],
     checkpoint: str,
-    shards: int,
+    shards: int | None,
     results: str | None,
     brokers: str | None,
     redis: str | None,
@@ -64,8 +63,10 @@ def move(
     settings = load_settings({"brokers": brokers, "redis": redis}, config)
     if to == "service" and results is None:
         raise click.UsageError("--to service needs --results, where the job claims the comparison")
+    if to == "service" and shards is not None:
+        raise click.UsageError("--shards is for --to spark: the service goes on with one matcher")
     try:
-        click.echo(moved(load(spec), to, checkpoint, shards, results, settings))
+        click.echo(moved(load(spec), to, checkpoint, shards or SHARDS, results, settings))
     except (CheckpointError, Fenced) as error:
         raise SettingsError(str(error)) from None
     except (SourceError, StoreError) as error:
