@@ -91,15 +91,16 @@ class Gap(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Records of a partition that belong to other shards: nothing to compare before `position`.
+    """Nothing to compare before `position` of a partition.
 
-    `newest_ms` is the latest of their Kafka times.
+    There are marks of transactions, and aborted records. Or records that belong to other shards: `newest_ms`
+    is the latest of their Kafka times.
     """
 
     side: Side
     partition: int
     position: int
-    newest_ms: int
+    newest_ms: int | None = None
 
 
 Item = Batch | Gap | Passed
@@ -124,8 +125,8 @@ class TopicsLook(NamedTuple):
     """A look at both topics, None for a missing one; looks are numbered from 1 as they begin.
 
     A look that found the same ids and partitions as the one before has its `topics`: the very same object.
-    `ends` are those of the partitions as of this look, without marks of transactions behind the last record,
-    and before the records of open transactions; `written` are those behind these.
+    `ends` are those of the partitions as of this look, before the records of open transactions, and `written`
+    those behind these. So both are behind the marks of ended transactions.
     """
 
     number: int
@@ -208,8 +209,8 @@ class Source(Protocol):
     def pause(self, side: Side, partitions: Collection[int]) -> None:
         """Read none of these partitions of a side, and all others; a resumed one goes on where it stopped."""
 
-    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
-        """The batches and gaps of a side that come within `timeout` seconds; none is no error."""
+    def poll(self, side: Side, timeout: float) -> Sequence[Item]:
+        """The items of a side that come within `timeout` seconds; none is no error."""
 
     def follow(self, position: int | None) -> None:
         """Also read the control topic: from this offset on, or from its first record.

@@ -263,10 +263,11 @@ class Intake:
         positions = self.positions[side]
         return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
 
-    def _go_on(self, side: Side, partition: int, position: int, latest_ms: int) -> None:
+    def _go_on(self, side: Side, partition: int, position: int, latest_ms: int | None) -> None:
         self.positions[side][partition] = position
-        newest = self.newest_ms[side]
-        newest[partition] = max(newest.get(partition, latest_ms), latest_ms)
+        if latest_ms is not None:
+            newest = self.newest_ms[side]
+            newest[partition] = max(newest.get(partition, latest_ms), latest_ms)
 
     def _feed_without(self, refused: list[RefusedRecord], run: Run, side: Side) -> None:
         """Feed a run without the records that take no part in matching, which are counted.

@@ -32,7 +32,7 @@ from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
-from twinstream.ports import Batch, Clock, Item, Marks, Positions, Source, Topic
+from twinstream.ports import Batch, Clock, Item, Marks, Passed, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
@@ -235,7 +235,7 @@ class ComparisonRun:
         Those that are read count, if they are the first ones: Kafka may have deleted the beginning since, and
         a shard may have others of the partition. Raises SourceError.
         """
-        if self._same_beginning:
+        if self._same_beginning or all(isinstance(item, Passed) for item in items):
             return True
         for item in items:
             if isinstance(item, Batch) and item.offsets[0] == self._starts[side].get(item.partition):

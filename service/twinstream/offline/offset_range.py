@@ -28,7 +28,18 @@ from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import of_gap, place_of
-from twinstream.ports import Archive, Batch, BeginsMs, Clock, Gap, Line, Positions, Source, Topic
+from twinstream.ports import (
+    Archive,
+    BeginsMs,
+    Clock,
+    Gap,
+    Item,
+    Line,
+    Passed,
+    Positions,
+    Source,
+    Topic,
+)
 from twinstream.settings import time_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, nodes
@@ -347,7 +358,6 @@ class Recorded:
                 yield from self._of(side, batch, open_ends, left)
                 # Only now: the consumer of the lines may be slow.
                 silent_since = self._clock.monotonic()
-            self._close_read(side, open_ends)
             if open_ends and self._clock.monotonic() > silent_since + PATIENCE_SECONDS:
                 raise SourceError(self._source.trouble() or self._gone() or self._silence(side, open_ends))
 
@@ -372,13 +382,15 @@ class Recorded:
             f"is not read up to offset {end}: a transaction that stays open holds it back, or Kafka fails"
         )
 
-    def _of(
-        self, side: Side, batch: Batch | Gap, open_ends: dict[int, int], left: dict[int, int]
-    ) -> Iterator[Line]:
+    def _of(self, side: Side, batch: Item, open_ends: dict[int, int], left: dict[int, int]) -> Iterator[Line]:
         if isinstance(batch, Gap):
             self._lose(side, batch, open_ends)
             return
         partition = batch.partition
+        if isinstance(batch, Passed):
+            if batch.position >= open_ends.get(partition, batch.position):
+                open_ends.pop(partition, None)
+            return
         headers = batch.headers or [()] * len(batch.records)
         keys = batch.keys or [None] * len(batch.records)
         columns = zip(batch.records, batch.offsets, batch.timestamps_ms, headers, keys, strict=True)
@@ -406,13 +418,6 @@ class Recorded:
         self._note_lost(gap)
         if not gap.wanted < gap.available < open_ends.get(gap.partition, 0):
             open_ends.pop(gap.partition, None)
-
-    def _close_read(self, side: Side, open_ends: dict[int, int]) -> None:
-        """Finish partitions that end with transaction markers, which are no records, on the source's word."""
-        reached = self._source.ends()[side]
-        for partition, end in tuple(open_ends.items()):
-            if reached.get(partition, end) < end:
-                del open_ends[partition]
 
 
 def _spans(name: str, topic: Topic, ranges: Mapping[int, range]) -> dict[int, range]:

@@ -10,8 +10,8 @@ Choices, each for a reason:
 - `auto.offset.reset=error`: a range that Kafka has lost must be reported, not skipped.
 - `isolation.level=read_committed`: a pipeline never wrote what it aborted.
 - `fetch.queue.backoff.ms=10`: its default of a second stalls catching up.
-- `enable.partition.eof`: the end of a partition may lie behind transaction markers, which are no records.
-  Only the consumer's report of the end shows that everything was read.
+- `enable.partition.eof`: the end of a partition may lie behind transaction markers, and aborted records.
+  Only the consumer's report of the end shows that everything was read: such a stretch is `Passed`.
 - Columns by `map` over the C methods of a message: six times cheaper than a call from Python for each.
 """
 
@@ -39,8 +39,10 @@ from twinstream.ports import (
     Control,
     ControlEntry,
     Gap,
+    Item,
     Mark,
     Marks,
+    Passed,
     Positions,
     Topic,
     TopicsLook,
@@ -183,12 +185,7 @@ class KafkaSource:
 
     def seen(self) -> TopicsLook:
         """The result of the last look."""
-        seen = self._watch.seen
-        ends, written = (
-            {side: reader.without_marks(of.get(side, {})) for side, reader in self._readers.items()}
-            for of in (seen.ends, seen.written)
-        )
-        return seen._replace(ends=ends, written=written)
+        return self._watch.seen
 
     def look(self) -> int:
         """Ask for a look soon; returns the number of a look that has not begun yet."""
@@ -214,8 +211,8 @@ class KafkaSource:
         """Read none of these partitions of a side, and all others."""
         self._readers[side].pause(frozenset(partitions))
 
-    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
-        """The batches and gaps that come for a side within `timeout` seconds."""
+    def poll(self, side: Side, timeout: float) -> Sequence[Item]:
+        """What comes for a side within `timeout` seconds."""
         return self._readers[side].poll(timeout)
 
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
@@ -273,7 +270,6 @@ class _TopicReader:
         self._consumer = opened(Consumer, {**config, **callbacks, "logger": _quiet_logger()})
         self._partitions: list[int] = []
         self._next: dict[int, int] = {}
-        self._ended_at: dict[int, int] = {}
         self._lost: dict[int, int] = {}
         self._refused: dict[int, KafkaError] = {}
         self._refused_until = 0.0
@@ -320,7 +316,7 @@ class _TopicReader:
         self._consumer.pause([TopicPartition(self._topic, p) for p in sorted(partitions - before)])
         self._consumer.resume([TopicPartition(self._topic, p) for p in sorted(before - partitions)])
 
-    def poll(self, timeout: float) -> Sequence[Batch | Gap]:
+    def poll(self, timeout: float) -> Sequence[Item]:
         if self._refused and time.monotonic() >= self._refused_until:
             self._try_again()
         messages = self._consumer.consume(BATCH_RECORDS, timeout)
@@ -329,9 +325,9 @@ class _TopicReader:
             errors = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
         batches = list(self._batches(messages))
-        self._note_errors(errors)  # Last: the records before an error show that they could be read.
+        passed = list(self._passed(errors))  # Last: the records before an error show that they could be read.
         gaps = list(self._gaps()) if self._lost else []
-        return [*batches, *gaps]
+        return [*batches, *passed, *gaps]
 
     def _batches(self, messages: list[Message]) -> Iterator[Batch]:
         if not messages:
@@ -359,7 +355,8 @@ class _TopicReader:
             list(map(_key, messages)) if self._columns.keys else None,
         )
 
-    def _note_errors(self, messages: list[Message]) -> None:
+    def _passed(self, messages: list[Message]) -> Iterator[Passed]:
+        """Note the errors that were told. At the end of a partition, all that lies before it is passed."""
         for message in messages:
             error = message.error()
             if error is None:
@@ -368,8 +365,10 @@ class _TopicReader:
             if error.code() == KafkaError._AUTO_OFFSET_RESET:
                 self._lost[partition] = _offset(message)
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._ended_at[partition] = _offset(message)
                 self._refused.pop(partition, None)
+                if (end := _offset(message)) > self._next[partition]:
+                    self._next[partition] = end
+                    yield Passed(self._side, partition, end)
             elif partition in self._next and error.code() not in _TOLD_ELSEWHERE:
                 self._refused[partition] = error
                 self._refused_until = time.monotonic() + REFUSED_RETRY_SECONDS
@@ -394,7 +393,6 @@ class _TopicReader:
                 continue
             self._assign_again(partition, available)
             del self._lost[partition]
-            self._ended_at.pop(partition, None)  # The topic may be another one, and shorter.
             self._next[partition] = available
             yield Gap(self._side, partition, wanted, available)
 
@@ -403,15 +401,7 @@ class _TopicReader:
         ends = {
             place.partition: self._consumer.get_watermark_offsets(place, cached=True)[1] for place in places
         }
-        return self.without_marks({partition: end for partition, end in ends.items() if end >= 0})
-
-    def without_marks(self, ends: Mapping[int, int]) -> dict[int, int]:
-        """The ends, or where all is read the positions: behind these are only marks of transactions."""
-        return {
-            partition: self._next[partition] if self._ended_at.get(partition, -1) >= end else end
-            for partition, end in ends.items()
-            if partition in self._next
-        }
+        return {partition: end for partition, end in ends.items() if end >= 0}
 
     def trouble(self) -> str | None:
         return self._link.sentence() or self._refusal()
