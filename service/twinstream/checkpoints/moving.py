@@ -18,6 +18,7 @@ from typing import Any
 
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.differences import LEFTOVERS
+from twinstream.core.accounting.event_rows import READ_TIMES
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.core.state.dividing import ShardOf, divided, joined
@@ -33,6 +34,8 @@ Head = dict[str, Any]
 _Place = tuple[Side, int, int]
 _WORST = (Verdict.DIVERGED, Verdict.INCONCLUSIVE, Verdict.PENDING, Verdict.EQUIVALENT)
 APART = "its shards have come to different positions, so they cannot be joined: {one} and {other}"
+READING = "reading"
+"""The part of a head that says how far its process has read, and when: see `Settlement.state`."""
 NOT_SEEN: Head = {}
 """The state of coverage that has seen nothing."""
 
@@ -40,7 +43,10 @@ NOT_SEEN: Head = {}
 def state_of(stored: Stored) -> tuple[Head, dict[str, Any]]:
     """The head of a saved checkpoint, and the state of its comparison. Raises CheckpointError."""
     base, *deltas = map(checkpoint.decode, stored.bodies)
-    return checkpoint.decode(stored.head), merged(base, deltas)
+    head, state = checkpoint.decode(stored.head), merged(base, deltas)
+    head.pop(READING, None)  # What a process has seen on its clock is of no use to those of another division.
+    held = [{name: of[name] for name in of if name != READ_TIMES} for of in state["held"]]
+    return head, {**state, "held": held}
 
 
 def divided_checkpoint(stored: Stored, shard_of: ShardOf, shards: int) -> list[Stored]:

@@ -30,11 +30,15 @@ log = structlog.get_logger()
 class CheckpointWriter:
     """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
 
-    `waited_seconds` is the time that the last failed call waited for the store.
+    `waited_seconds` is the time that the last failed call waited for the store. `timed`: it is kept when
+    events were read.
     """
 
-    def __init__(self, name: str, store: CheckpointStore, reports: Reports, clock: Clock) -> None:
+    def __init__(
+        self, name: str, store: CheckpointStore, reports: Reports, clock: Clock, *, timed: bool = False
+    ) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
+        self._timed = timed
         self._journal = SavePlanner()
         self._attempt = 0
         self.sequence = 0
@@ -116,7 +120,7 @@ class CheckpointWriter:
 
     def _write_delta(self, plan: SavePlan, head: bytes, comparison: Comparison) -> int:
         sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
-        state = snapshot.delta(comparison, sweep)
+        state = snapshot.delta(comparison, sweep, timed=self._timed)
         swept = plan.sweeping and not snapshot.sweeping(comparison)
         size = self._put(plan.after, head, state, self._journal.dropping(swept=swept))
         if self._journal.grown():
@@ -129,7 +133,7 @@ class CheckpointWriter:
         if lost:
             # An older state of the store lacks the newest of them, and may have those from before a reset.
             self._reports.lost()
-        return self._put(None, head, snapshot.snapshot(comparison), anew=lost)
+        return self._put(None, head, snapshot.snapshot(comparison, timed=self._timed), anew=lost)
 
     def _put(
         self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0, *, anew: bool = False

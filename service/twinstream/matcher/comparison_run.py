@@ -410,10 +410,13 @@ class ComparisonRun:
             "seen": intake.seen.state(),
         }
 
-    def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
-        """Take over a `state`, and the merged snapshots of the comparison. Raises KeyError."""
+    def restore(self, state: dict[str, Any], comparison: dict[str, Any], *, timed: bool = False) -> None:
+        """Take over a `state`, and the merged snapshots of the comparison. Raises KeyError.
+
+        `timed`: the times at which events were read are of this clock.
+        """
         intake, reporter = self.intake, self.reporter
-        restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
+        restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic(), timed=timed)
         for side in Side:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])

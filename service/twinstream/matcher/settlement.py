@@ -7,18 +7,26 @@ look at the topics is requested. Once all partitions are read to the ends that i
 open transactions, all is read up to the time of the request. Some partition may always have such a
 transaction, and so never be read to its end: looks are kept until their own ends are read. The result of a
 survey is published once the topics have been looked at since (see `topic_monitor`).
+
+All this outlasts a process where the next one has the same clock (`worker.Ports`): what was read by when is
+saved with the positions that it is true of. A look that was requested and not made is requested again: a
+later one finds at least as much.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.events import Side
 from twinstream.core.overdue.judging import UNKNOWN_LAG, Lag
+from twinstream.core.overdue.points import TIME, Reached
+from twinstream.core.overdue.survey import Survey
 from twinstream.intake.clock_skew import ClockSkew, SeenAt
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Positions, Source, TopicsLook
@@ -27,16 +35,45 @@ from twinstream.status.timestamps import moment_of
 
 KEPT_LOOKS = 64
 """Looks whose ends are not read yet. Of more, every second one is forgotten: what is read is found later."""
+SAVED_LOOKS = 8
+"""The most of them in a checkpoint: each has the ends of all partitions."""
 _AT, _NUMBER = attrgetter("at"), attrgetter("number")
 
 
 class _Look(NamedTuple):
-    """A look that was requested: its number, when, and what clocks may prove once its `ends` are read."""
+    """A look that was requested: its number, when, and what clocks may prove once its `ends` are read.
+
+    Looks are numbered from 1, over all processes that go on from each other.
+    """
 
     number: int
     asked: SeenAt | None
     lag: Lag
     ends: Positions = MappingProxyType({})
+
+    def row(self) -> list[Any]:
+        """It as plain data. Of what was reached, only event time can prove anything by a look."""
+        asked, reached = self.asked, self.lag.reached
+        return [
+            self.number,
+            None if asked is None else [asked.when.isoformat(), asked.at],
+            [self.lag.read_s, *self.lag.until],
+            None if reached is None else [of.get(TIME) for of in reached],
+            [pairs_of(self.ends.get(side, {})) for side in Side],
+        ]
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> _Look:
+        """A look from its `row`."""
+        number, asked, (read_s, left, right), reached, ends = row
+        seen = None if asked is None else SeenAt(datetime.fromisoformat(asked[0]), asked[1])
+        on_time = None if reached is None else (_on_time(reached[0]), _on_time(reached[1]))
+        lag = Lag(read_s, (left, right), on_time)
+        return cls(number, seen, lag, {side: dict(ends[side]) for side in Side})
+
+
+def _on_time(reached: int | None) -> Reached:
+    return {} if reached is None else {TIME: reached}
 
 
 _NO_LOOK = _Look(0, None, UNKNOWN_LAG)
@@ -50,6 +87,7 @@ class Settlement:
         self._clock_skew = clock_skew
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._asked = self._all_read = _NO_LOOK
+        self._awaited = self._begins = 0  # Numbers of the source: the look asked for, and the first of ours.
         self._looks: list[_Look] = []
         self._read: dict[tuple[Side, int], _Look] = {}
         self._standing: Standing | None = None
@@ -88,11 +126,12 @@ class Settlement:
 
     def _look(self, seen: TopicsLook) -> _Look | None:
         """Keep the requested look once it is made, return it, and request the next one; else None."""
-        if seen.number < self._asked.number:
+        if seen.number < self._awaited:
             return None
         made, now = self._asked._replace(ends=seen.written), SeenAt.of(self._clock)
         self._looks.append(made)
-        self._asked = _Look(self._source.look(), now, self._run.comparison.clocks.lag(now.at))
+        self._awaited = self._source.look()
+        self._asked = _Look(made.number + 1, now, self._run.comparison.clocks.lag(now.at))
         return made
 
     def _note_read(self) -> None:
@@ -126,7 +165,8 @@ class Settlement:
         So an event that waits for these is suspected, and not proven to have no partner.
         """
         told = self._ends_before
-        looked = {side: seen.ends.get(side, {}) for side in Side}
+        ours = seen.number >= self._begins  # Else another process has read beyond it.
+        looked = {side: seen.ends.get(side, {}) if ours else {} for side in Side}
         return {
             side: {p: min(end, looked[side].get(p, end)) for p, end in told[side].items()} for side in Side
         }
@@ -149,3 +189,40 @@ class Settlement:
         """What is settled up to an event of that time."""
         moment = self._clock_skew.moment_of(moment_ms, self._run.intake.stamps.values())
         return Verified(moment_of(moment_ms), moment)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What is read by when, as of the last survey: true of the positions of the run, and of no others."""
+        verified = self._verified()
+        looks = self._looks[:: max(1, -(-len(self._looks) // SAVED_LOOKS))]
+        return {
+            "at": self._clock.monotonic(),
+            "ends": [pairs_of(self._ends_before[side]) for side in Side],
+            "looks": [look.row() for look in (self._asked, self._all_read, *looks)],
+            "verified": None if verified is None else [verified.through.isoformat(), verified.at],
+            "oldest_ms": self._run.comparison.surveyed.oldest_ms,
+            "resting": None if (times := self._run.comparison.clocks.times) is None else times.resting(),
+        }
+
+    def restore(self, state: Mapping[str, Any], positions: Sequence[Sequence[Sequence[int]]]) -> None:
+        """Go on from a `state`, in a run restored from what was saved with it, and at the same positions.
+
+        Its times must be of this clock. Call it once the topics were looked at: see `vouch`.
+        """
+        run = self._run
+        self._asked, self._all_read, *self._looks = map(_Look.of, state["looks"])
+        self._awaited = self._begins = self._source.look()
+        places = [(side, partition) for side in Side for partition, _ in positions[side]]
+        self._read = dict.fromkeys(places, self._all_read)
+        self._ends_before = {side: dict(state["ends"][side]) for side in Side}
+        if (times := run.comparison.clocks.times) is not None:
+            times.go_on_resting(state["resting"])
+        run.comparison.surveyed = Survey(oldest_ms=state["oldest_ms"])
+        if (verified := state["verified"]) is not None:
+            self._standing = Standing(
+                run.comparison.certainty.moment,
+                Verified(datetime.fromisoformat(verified[0]), verified[1]),
+                run.reporter.evidence(),
+                run.reporter.explained_for_good(None),
+            )

@@ -18,6 +18,7 @@ from typing import Any
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
+from twinstream.checkpoints.moving import READING
 from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
@@ -94,7 +95,8 @@ class Ports:
 
     `mask_secret` is called once the worker owns the comparison, and may raise StoreError. `recall` reads
     records again, where none are held. `shards` are the other workers of the comparison. `opening` finds a
-    start at the input.
+    start at the input. `clock_name` names the clock where a later process may have the same one, and go on
+    with its times: see `Settlement.state`.
     """
 
     source: Source
@@ -106,6 +108,7 @@ class Ports:
     recall: Recall = nothing
     shards: ShardStore | None = None
     opening: Callable[[Spec, Source], Opening] = Opening
+    clock_name: str | None = None
 
 
 class Worker:
@@ -137,7 +140,8 @@ class Worker:
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._sampler = UnmatchedSampler(spec.name, explainer, publisher)
-        self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
+        self._clock_name, timed = ports.clock_name, ports.clock_name is not None
+        self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock, timed=timed)
         self._other_file = OtherFile(spec.name, self._digest, self._writer, clock)
         self._run = self._new_run()
         self._freed = FreedMemory()
@@ -522,14 +526,27 @@ class Worker:
                 self._schedule.remember()  # If the store loses the reset before it begins, Kafka knows of it.
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
+        reading = self._reading_of(head)
         with of_this_version():
-            run.restore(head, merged(base, deltas))
+            run.restore(head, merged(base, deltas), timed=reading is not None)
             first_seen, doubted = head["first_seen"], head["doubted"]
             groups, found = self._groups_of(head), _found_of(head)
         self._schedule.resume()
         run.recall_rest(past)
         self._reports.resume(stored.divergences, first_seen, doubted, groups, found)
         run.watch(topics)
+        if reading is not None:
+            with of_this_version():
+                self._settlement.restore(reading, head["positions"])
+            if run.comparison.diverged and not run.comparison.proven.for_sure:
+                run.topic_monitor.ask()  # Before more is read: this process may get one batch only.
+
+    def _reading_of(self, head: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """What was read by when, if a head says it on this clock; that of an earlier version says nothing."""
+        reading: Mapping[str, Any] | None = head.get(READING)
+        if reading is None or self._clock_name is None or reading["clock"] != self._clock_name:
+            return None
+        return reading if reading["at"] <= self._clock.monotonic() else None
 
     def _groups_of(self, head: Mapping[str, Any]) -> Groups:
         """The saved groups, of all saved differences; the state of an older version has only their number."""
@@ -548,7 +565,9 @@ class Worker:
     def _head(self) -> dict[str, Any]:
         """The head of a checkpoint: the small state, without that of the comparison."""
         reports = self._reports.state(self.comparison.proven.doubted)
-        return {**self._run.state(), **reports, **self._secrecy.state()}
+        reading = {"clock": self._clock_name, **self._settlement.state()} if self._clock_name else None
+        seen = {} if reading is None else {READING: reading}
+        return {**self._run.state(), **reports, **self._secrecy.state(), **seen}
 
     def _saved_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of the saved checkpoint, maybe of another file; None if there is none."""

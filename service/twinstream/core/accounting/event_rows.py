@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from twinstream.core.events import OFFSET, PARTITION, Event, Form, PartitionOffset, in_kafka
+from twinstream.core.events import OFFSET, PARTITION, READ_AT, Event, Form, PartitionOffset, in_kafka
 from twinstream.errors import CheckpointError
 
 Row = tuple[Any, ...]
@@ -21,6 +21,8 @@ START_OVER = "remove the comparison's keys to start over"
 """The remedy for a state that cannot be taken over."""
 _PLAIN = (1, 2, 3, 5)
 """The indices in an event of the columns behind the records."""
+READ_TIMES = "read_at"
+"""One more column, where it is kept when events were read: on a clock that the next process has, too."""
 
 
 def columns_of(rows: Iterable[Row], names: Sequence[str] = COLUMNS) -> dict[str, list[Any]]:
@@ -38,27 +40,32 @@ def rows_of(columns: Mapping[str, Any], names: Sequence[str] = COLUMNS) -> Itera
     return zip(*(columns[name] for name in names), strict=True)
 
 
-def event_columns(events: Iterable[Event]) -> dict[str, list[Any]]:
-    """The columns of some events."""
+def event_columns(events: Iterable[Event], *, timed: bool = False) -> dict[str, list[Any]]:
+    """The columns of some events; `timed`: also when they were read."""
     rows = list(events)
     forms = map(itemgetter(0), rows)
     columns = (list(map(itemgetter(3), forms)), *(list(map(itemgetter(place), rows)) for place in _PLAIN))
-    return dict(zip(COLUMNS, columns, strict=True))
+    times = {READ_TIMES: list(map(itemgetter(READ_AT), rows))} if timed else {}
+    return dict(zip(COLUMNS, columns, strict=True)) | times
 
 
 class EventReader(NamedTuple):
     """Makes events from columns.
 
-    `form_of` reads the form of a record; all events get `read_at` as the time at which they were read.
+    `form_of` reads the form of a record. Events get `read_at` as the time at which they were read, but where
+    the columns have that time and it is of this clock (`timed`).
     """
 
     form_of: Callable[[bytes], Form]
     read_at: float
+    timed: bool = False
 
     def events(self, columns: Mapping[str, list[Any]]) -> Iterable[Event]:
         """The events of some columns, new objects at each call."""
         records, *plain, marks = (columns[name] for name in COLUMNS)
-        rows = zip(map(self.form_of, records), *plain, repeat(self.read_at), marks, strict=False)
+        anew = repeat(self.read_at)
+        times = columns.get(READ_TIMES, anew) if self.timed else anew
+        rows = zip(map(self.form_of, records), *plain, times, marks, strict=False)
         return cast("Iterable[Event]", rows)
 
 

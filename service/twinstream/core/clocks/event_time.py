@@ -139,6 +139,16 @@ class EventTimes:
             side.update({row[0]: _Partition(*row[1:]) for row in rows})
         self._reached = list(state["reached_ms"])
 
+    def resting(self) -> list[list[list[Any]]]:
+        """By side and partition, the position at the last look, and since when that has been the end."""
+        return [[[partition, *part.rest()] for partition, part in side.items()] for side in self._sides]
+
+    def go_on_resting(self, state: Sequence[Sequence[Sequence[Any]]]) -> None:
+        """Take over what was `resting`; its times must be of the clock that looks are given."""
+        for side, rows in zip(self._sides, state, strict=True):
+            for partition, *rest in rows:
+                side[partition].go_on_resting(*rest)
+
 
 @dataclass(slots=True)
 class _Partition:
@@ -193,6 +203,14 @@ class _Partition:
     def go_back(self, largest_ms: int | None, at_ms: int, sure: bool, jump_ms: int | None) -> None:
         """Forget what was noted since these were the `row`."""
         self.largest_ms, self.at_ms, self.sure, self._jump_ms = largest_ms, at_ms, sure, jump_ms
+
+    def rest(self) -> tuple[int | None, float]:
+        """The position at the last look, and since when it is the end."""
+        return self._position, self._since
+
+    def go_on_resting(self, position: int | None, since: float) -> None:
+        """Take over a `rest`."""
+        self._position, self._since = position, since
 
     def row(self) -> tuple[int | None, int, bool, int | None]:
         """The state as a row."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from twinstream.core.accounting.differences import LEFTOVERS
-from twinstream.core.accounting.event_rows import Row, columns_of, rows_of
+from twinstream.core.accounting.event_rows import COLUMNS, READ_TIMES, Row, columns_of, rows_of
 from twinstream.core.arrivals import repeats, replays_state
 from twinstream.core.checks import checks
 from twinstream.core.events import PartitionOffset, Side
@@ -43,22 +43,29 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
 
 def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
     """The events of one side: first those that only a sweep has, in its order, then all others."""
+    names = _names(states, side)
     swept: dict[PartitionOffset, tuple[Any, ...]] = {}
     rows: dict[PartitionOffset, tuple[Any, ...]] = {}
     for state in states:
         if "held" in state:
-            rows = _rows(state["held"][side])
+            rows = _rows(state["held"][side], names)
             continue
         for partition, offset in state["removed"][side]:  # One that only moved is also added.
             rows.pop((partition, offset), None)
             swept.pop((partition, offset), None)
-        rows.update(_rows(state["added"][side]))
+        rows.update(_rows(state["added"][side], names))
         if state["again"]:  # Events that only moved behind the others are among those added, too.
-            again = _rows(state["again"][side])
+            again = _rows(state["again"][side], names)
             swept.update({place: row for place, row in again.items() if place not in rows})
-    return columns_of([*swept.values(), *rows.values()])
+    return columns_of([*swept.values(), *rows.values()], names)
 
 
-def _rows(columns: Mapping[str, Any]) -> dict[PartitionOffset, Row]:
+def _names(states: Sequence[dict[str, Any]], side: Side) -> Sequence[str]:
+    """The columns of events that all states have."""
+    parts = (state[name][side] for state in states for name in ("held", "added", "again") if state.get(name))
+    return (*COLUMNS, READ_TIMES) if all(READ_TIMES in columns for columns in parts) else COLUMNS
+
+
+def _rows(columns: Mapping[str, Any], names: Sequence[str]) -> dict[PartitionOffset, Row]:
     """The rows of some columns, by place."""
-    return {(row[1], row[2]): row for row in rows_of(columns)}
+    return {(row[1], row[2]): row for row in rows_of(columns, names)}

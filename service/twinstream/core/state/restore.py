@@ -28,13 +28,16 @@ def of_this_version() -> Iterator[None]:
 
 
 @of_this_version()
-def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
+def restore(
+    comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float, *, timed: bool = False
+) -> None:
     """Take over the state of `snapshot` into a comparison that was not fed yet.
 
-    `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read.
+    `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read, but
+    where the state has that time, and it is of the clock of `read_at` (`timed`).
     Raises CheckpointError for a state of another structure.
     """
-    reader = EventReader(form_of, read_at)
+    reader = EventReader(form_of, read_at, timed)
     comparison.ledger.restore(state)
     comparison.ended[:] = state["ended"]
     comparison.certainty.moment, proven_at, comparison.ending.disputed_at = state["moments"]

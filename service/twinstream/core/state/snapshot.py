@@ -2,7 +2,8 @@
 
 A snapshot is an in-memory value of lists, numbers, texts and bytes; a checkpoint is one that was stored. Each
 part of a comparison has a `state` and can `restore` it; this room composes them. `restore(snapshot(c))`
-behaves as `c` from then on, except for the clock reading at which unmatched events were read.
+behaves as `c` from then on, except for the clock reading at which unmatched events were read: a snapshot has
+that only if it is `timed`, and only a process with the same clock can use it.
 
 Almost all of a snapshot is unsettled events. So there are two kinds: a whole one has all of them under
 `held`; a *delta* has those that came and stayed since the last snapshot, and the places of those that left.
@@ -34,7 +35,7 @@ class Sweep(NamedTuple):
     first: bool
 
 
-def snapshot(comparison: Comparison) -> dict[str, Any]:
+def snapshot(comparison: Comparison, *, timed: bool = False) -> dict[str, Any]:
     """The whole state of a comparison. Complexity: O(n) in the events it holds."""
     comparison.settle()
     held = comparison.ledger.held
@@ -43,11 +44,11 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
     return {
         **_rest(comparison, whole=True),
         "repeats": _repeats(comparison, held[Side.RIGHT], whole=True),
-        "held": list(map(event_columns, held)),
+        "held": [event_columns(one, timed=timed) for one in held],
     }
 
 
-def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
+def delta(comparison: Comparison, sweep: Sweep | None = None, *, timed: bool = False) -> dict[str, Any]:
     """The changes since the last snapshot of either kind, and the next events of a sweep.
 
     Complexity: O(n) in the changes and in the events of the sweep.
@@ -65,9 +66,9 @@ def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
     return {
         **_rest(comparison, whole=whole),
         "repeats": _repeats(comparison, saved, whole=whole),
-        "added": [event_columns(change.added) for change in changes],
+        "added": [event_columns(change.added, timed=timed) for change in changes],
         "removed": [list(map(list, change.removed)) for change in changes],
-        "again": list(map(event_columns, again)),
+        "again": [event_columns(events, timed=timed) for events in again],
     }
 
 

@@ -8,6 +8,9 @@ The live worker of a shard stays in the Python worker between batches. It goes o
 query has committed (`state`); else it is restored. While a batch is handled it is nowhere: a task that fails
 half-way leaves no worker that has taken half of a batch.
 
+Spark gives a shard to any idle Python worker of an executor. These have one clock, so a restored worker goes
+on with the times of the one before (`Settlement.state`): else time would never prove anything.
+
 Spark calls once more for each shard when its timer is due. So overdue events are found, and the status is
 told, while nothing comes.
 """
@@ -22,7 +25,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from twinstream.adapters.clocks import SystemClock
+from twinstream.adapters.clocks import SystemClock, shared_clock
 from twinstream.core.arrivals.sharding import KeyShard
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
@@ -44,6 +47,8 @@ from twinstream.status.comparison import Publication
 BEAT_MS = 1_000
 WAIT_SECONDS, TRY_SECONDS = 30.0, 0.1
 """How long a task waits for a control record, and how often it looks for it."""
+LOOK_SECONDS = 0.25
+"""How long it waits for a look at the topics, which takes milliseconds."""
 OUTPUT = "topic STRING, key BINARY, value BINARY"
 
 
@@ -152,6 +157,7 @@ class ShardProcessor(StatefulProcessor):
         for parcel in last:
             live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
         live.source.find_marks({(Side(parcel.side), parcel.partition) for parcel in last})
+        live.source.await_look(LOOK_SECONDS)
         live.worker.settle()
         if parcels:
             live.store.note_taken()
@@ -176,7 +182,8 @@ class ShardProcessor(StatefulProcessor):
         source, relay, trail = FedSource(topics, lookout), LastBulletin(clock.now), shared_trail()
         opening = Opening if job.found is None else partial(FoundOpening, job.found)
         more = (lambda: job.mask_secret), lookout.recall
-        ports = Ports(source, store, relay, _Nobody(), clock, *more, opening=opening)
+        name = shared_clock()
+        ports = Ports(source, store, relay, _Nobody(), clock, *more, opening=opening, clock_name=name)
         part, where = KeyShard(shard, job.shards), f"Spark job {job.run}"
         worker = Worker(job.spec, ports, part, Caution(trail), where)
         worker.start()

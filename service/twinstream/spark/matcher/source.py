@@ -7,6 +7,7 @@ topic is small, so each shard follows it by itself: its place there is a part of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -19,6 +20,8 @@ from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, BeginsMs, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.file.model import Spec
+
+_POLL_SECONDS = 0.002
 
 
 class Follower(Protocol):
@@ -112,7 +115,8 @@ class FedSource:
 
     def __init__(self, topics: Mapping[Side, Topic], lookout: Lookout) -> None:
         self._topics, self._follower = topics, lookout.follower()
-        self._seen, self.look, self.control = lookout.seen, lookout.look, lookout.control
+        self._seen, self._look, self.control = lookout.seen, lookout.look, lookout.control
+        self._asked = 0
         self._begins_now, self._begins_kept = lookout.begins_ms, dict[Side, Mapping[int, int]]()
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
@@ -165,6 +169,17 @@ class FedSource:
             }
             for side, of_side in ends.items()
         }
+
+    def look(self) -> int:
+        """Request a look."""
+        self._asked = self._look()
+        return self._asked
+
+    def await_look(self, seconds: float) -> None:
+        """Wait for the look requested last, at most so long: this process may get no second batch."""
+        until = time.monotonic() + seconds
+        while self._seen().number < self._asked and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they were."""

@@ -1,0 +1,213 @@
+"""A shard whose batches go to any Python worker of an executor, as Spark gives them to an idle one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pytest
+
+from loadtest.memory import ManualClock, MemorySource
+from tests.support import spark_tasks
+from tests.support.saying import VERSIONS
+from tests.support.spark_tasks import MemoryLookout, Tasks
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Topic, TopicsLook
+from twinstream.spark.matcher import processor
+from twinstream.status.comparison import ComparisonStatus
+
+LEFT, RIGHT = Side
+AFTER = 10
+SPEC = VERSIONS + (
+    "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nequality: {ignore: [t]}\n"
+    f"overdue: {{clock: arrival, after: {AFTER}s, proves: true}}\n"
+)
+BY_EVENT_TIME = VERSIONS + (
+    "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
+    f"overdue: {{clock: event_time, field: t, unit: ms, after: {AFTER}s, idle_after: 10s, proves: true}}\n"
+)
+BATCH_SECONDS = 2
+
+
+class Executor:
+    """Some Python workers of one executor, which have one clock and take the batches of a shard in turns."""
+
+    def __init__(self, text: str, source: MemorySource, workers: int) -> None:
+        self.clock, self.source = ManualClock(), source
+        self.tasks = Tasks.of(text, source, "run", 1)
+        self._pools: list[dict[Any, Any]] = [{} for _ in range(workers)]
+        self.lookouts = [_Watch(source) for _ in range(workers)]
+        self._clocks: list[ManualClock] = [self.clock] * workers
+        self._names: list[str | None] = ["host"] * workers
+        self._taken = 0
+
+    def on_hosts(self, ahead: int) -> None:
+        """Give each worker a host of its own, whose monotonic clock is ahead of that of the one before."""
+        self._names = [f"host {number}" for number in range(len(self._pools))]
+        self._clocks = [_Ahead(self.clock, number * ahead) for number in range(len(self._pools))]
+
+    def name_clocks(self, *names: str | None) -> None:
+        """Give the clock another name for each worker."""
+        self._names = list(names)
+
+    def write(self, side: Side, partition: int = 0, ahead_ms: int = 0, **record: Any) -> None:
+        at_ms = int(self.clock.now().timestamp() * 1000) + ahead_ms
+        self.source.append(side, partition, orjson.dumps({**record, "t": at_ms}), at_ms)
+
+    def batch(self, polls: tuple[int, int], worker: int | None = None) -> ComparisonStatus:
+        """A batch, by the next worker or this one; then time passes."""
+        at = self._taken % len(self._pools) if worker is None else worker
+        self._taken += 1
+        with (
+            patch.object(processor, "_alive", self._pools[at]),
+            patch.object(processor, "SystemClock", lambda: self._clocks[at]),
+            patch.object(processor, "shared_clock", lambda: self._names[at]),
+            patch.object(spark_tasks, "MemoryLookout", lambda _: self.lookouts[at]),
+        ):
+            try:
+                self.tasks.batch(polls)
+            finally:
+                self.clock.advance(BATCH_SECONDS)
+        return self.tasks.status()
+
+
+class _Ahead(ManualClock):
+    def __init__(self, clock: ManualClock, ahead: int) -> None:
+        super().__init__()
+        self._clock, self._ahead = clock, ahead
+        self.now = clock.now  # type: ignore[method-assign]
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic() + self._ahead
+
+
+class _Watch(MemoryLookout):
+    """That of one worker: it looks when it is asked, so what it has seen is as old as that.
+
+    While it is `away`, a worker cannot be restored.
+    """
+
+    def __init__(self, source: MemorySource) -> None:
+        super().__init__(source)
+        self.away = False
+        self._watched = reader = source.reader()
+        reader.assign({side: {} for side in Side})
+        self._last = TopicsLook(0, {}, {}, {})
+        self.seen = lambda: self._last
+        self.topics, self.look = self._topics, self._look
+
+    def _topics(self) -> Mapping[Side, Topic]:
+        if self.away:
+            raise SourceError("kafka is away")
+        return self._watched.topics()
+
+    def _look(self) -> int:
+        number = self._watched.look()
+        self._last = self._watched.seen()
+        return number
+
+
+def seconds_until_diverged(executor: Executor, partitions: int = 1) -> int:
+    """The seconds from the loss of an event to its difference, while both topics go on."""
+    for second in range(0, 300, BATCH_SECONDS):
+        executor.write(LEFT, partitions - 1, n=second)
+        if second != 20:
+            executor.write(RIGHT, partitions - 1, n=second)
+        if executor.batch((partitions, partitions)).verdict == "DIVERGED":
+            return second - 20
+    pytest.fail("the loss is never found")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_lost_event_is_a_difference_in_time_whichever_worker_takes_a_batch(workers: int) -> None:
+    executor = Executor(SPEC, MemorySource(), workers)
+    assert seconds_until_diverged(executor) <= AFTER + 4 * BATCH_SECONDS
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_partition_rests_on_the_clock_of_event_time_whichever_worker_looks(workers: int) -> None:
+    executor = Executor(BY_EVENT_TIME, MemorySource(2), workers)
+    for side in Side:
+        for number in range(2):
+            executor.write(side, 0, n=-1 - number)
+    assert seconds_until_diverged(executor, 2) <= 2 * AFTER + 5 * BATCH_SECONDS
+
+
+def test_what_is_verified_goes_on_with_each_batch_whichever_worker_takes_it() -> None:
+    executor = Executor(SPEC, MemorySource(), 3)
+    for number in range(30):
+        for side in Side:
+            executor.write(side, n=number)
+        status = executor.batch((1, 1))
+        if number > 5:
+            assert status.verified_through is not None
+            assert executor.clock.now() - status.verified_through <= timedelta(seconds=4 * BATCH_SECONDS)
+    assert status.verdict == "EQUIVALENT", status.reason
+
+
+def test_where_no_clock_has_a_name_each_worker_begins_with_times_of_its_own() -> None:
+    """As with the state of an earlier version: it says nothing of what was read by when."""
+    executor = Executor(SPEC, MemorySource(), 2)
+    executor.name_clocks(None, "host")
+    for number in range(2 * AFTER):
+        executor.write(LEFT, n=number)
+        if number != 3:
+            executor.write(RIGHT, n=number)
+        status = executor.batch((1, 1))
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 2 * AFTER - 1), status.reason
+    found = [executor.batch((1, 1), 1).verdict for _ in range(AFTER)]
+    assert found[-1] == "DIVERGED", "it goes on from its own times"
+
+
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_a_time_in_the_future_proves_nothing_of_what_is_on_its_way(hosts: int) -> None:
+    """Events wait for almost as long as they may: also where the clock of another host tells more."""
+    executor = Executor(SPEC, MemorySource(), 3)
+    if hosts > 1:
+        executor.on_hosts(1000)
+    for side in Side:
+        executor.write(side, n="first")
+    executor.batch((1, 1))
+    late = AFTER // BATCH_SECONDS - 1
+    for number in range(60):
+        executor.write(LEFT, n=number)
+        for side in Side:
+            executor.write(side, ahead_ms=3_600_000, n=-1 - number)
+        if number >= late:
+            executor.write(RIGHT, n=number - late)
+        status = executor.batch((1, 1))
+        assert status.verdict != "DIVERGED", status.reason
+    assert status.matched == 121 - late
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_outputs_of_which_a_partition_is_read_late_are_never_a_difference(seed: int) -> None:
+    """Workers take any number of batches in a row; some cannot be restored, and the batch is taken again."""
+    random = Random(seed)
+    executor = Executor(SPEC, MemorySource(2), 3)
+    worker = late = 0
+    for number in range(150):
+        for side in Side:
+            for partition in range(2):
+                executor.write(side, partition, n=[partition, number])
+        if random.random() < 0.3:
+            worker = random.randrange(3)
+        if random.random() < 0.1:
+            late = random.randrange(4)
+        for lookout in executor.lookouts:
+            lookout.away = random.random() < 0.1
+        try:  # Of a side that is late only the first partition is read.
+            status = executor.batch((1 if late == 1 else 2, 1 if late == 2 else 2), worker)
+        except SourceError:
+            continue
+        assert status.verdict != "DIVERGED", status.reason
+    for lookout in executor.lookouts:
+        lookout.away = False
+    for _ in range(5):
+        status = executor.batch((4, 4))
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 300), status.reason
