@@ -32,7 +32,7 @@ from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
-from twinstream.ports import Batch, Clock, Item, Marks, Passed, Positions, Source, Topic
+from twinstream.ports import Batch, Clock, Item, Marks, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
@@ -232,18 +232,26 @@ class ComparisonRun:
     def same_start(self, side: Side, items: Iterable[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        Those that are read count, if they are the first ones: Kafka may have deleted the beginning since, and
-        a shard may have others of the partition. Raises SourceError.
+        Where a partition begins is noted once, since Kafka may delete the beginning. Records that are read
+        tell it, if they are the first ones: others may be behind an aborted record, or those of a shard. Then
+        Kafka is asked. Raises SourceError.
         """
-        if self._same_beginning or all(isinstance(item, Passed) for item in items):
+        batches = [item for item in items if isinstance(item, Batch)]
+        if self._same_beginning or not batches:
             return True
-        for item in items:
-            if isinstance(item, Batch) and item.offsets[0] == self._starts[side].get(item.partition):
-                self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
-        if not self.intake.newest_ms[side.other]:
+        began = self._began_ms[side]
+        for item in batches:
+            if item.offsets[0] == self._starts[side].get(item.partition):
+                began.setdefault(item.partition, item.timestamps_ms[0])
+        if began and not self.intake.newest_ms[side.other]:
             return True
-        begins_ms = self._source.begins_ms()
-        reason = apart(self._spec, {of: {**begins_ms[of], **self._began_ms[of]} for of in Side})
+        for of, begins in self._source.begins_ms().items():
+            self._began_ms[of] = {**begins, **self._began_ms[of]}
+        for item in batches:  # Else Kafka has deleted the beginning by now.
+            self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
+        if not self._began_ms[side.other]:
+            return True
+        reason = apart(self._spec, self._began_ms)
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason
         return self._same_beginning

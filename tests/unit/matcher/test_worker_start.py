@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.matcher.reader import RETRY_SECONDS
-from twinstream.ports import BeginsMs
+from twinstream.ports import Batch, BeginsMs, Item
 from twinstream.status.comparison import ComparisonStatus
 
 EVENT_TIME = SPEC + "start: {at: event_time, field: ts, from: 100, warm_up: 10}\n"
@@ -83,6 +84,30 @@ def test_a_side_that_was_read_alone_before_a_restart_begins_at_its_first_record(
         bench.write(first.other, ("a", number), at_ms=at_ms)
     status = bench.run(bench.restarted())
     assert (status.verdict, status.matched) == ("EQUIVALENT", 2)
+
+
+class Aborted(MemorySource):
+    """The first record of the reference is of a transaction that was aborted."""
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Item]:
+        items = super().poll(side, timeout)
+        if side is Side.LEFT and items and isinstance(one := items[0], Batch) and one.offsets[0] == 0:
+            return [Batch(side, 0, one.records[1:], one.offsets[1:], one.timestamps_ms[1:])]
+        return items
+
+
+@pytest.mark.parametrize("retained", [0, 3])
+def test_a_side_that_begins_behind_an_aborted_record_began_when_it_was_first_read(retained: int) -> None:
+    bench = Bench(source=Aborted())
+    for number in range(3):
+        bench.write(Side.LEFT, ("a", number), at_ms=0)
+    bench.run(bench.started())
+    bench.source.retain(Side.LEFT, 0, retained)
+    for side in Side:
+        bench.write(side, ("a", 3), at_ms=3_600_000)
+    status = bench.run()
+    assert status.verdict == "PENDING"
+    assert "no safe start" in status.reason
 
 
 class Undecided(MemorySource):

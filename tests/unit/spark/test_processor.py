@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from random import Random
 from unittest.mock import patch
@@ -29,6 +30,7 @@ INPUT = VERSIONS + (
     "overdue: {clock: input}\n"
 )
 PLAIN = VERSIONS + "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
+PER_KEY = PLAIN.replace("unordered", "{per_key: [k]}")
 BARRIER = VERSIONS + (
     "kinds: {day: {where: {t: day}}, row: {}}\norder: {barrier: day, inner: unordered}\nshow: [n]\n"
     "evidence: {matched: 1, seconds: 0}\nstart: {at: barrier}\n"
@@ -218,8 +220,48 @@ def test_a_shard_of_some_keys_knows_when_the_partition_begins(source: MemorySour
             if second != 3 or side is LEFT:
                 key = "rare" if second in (3, 103) else "often"
                 source.append(side, 0, b'{"k": "%b", "n": %d}' % (key.encode(), second), second * 1000)
-    tasks = Tasks.of(PLAIN.replace("unordered", "{per_key: [k]}"), source, "run", shards)
+    tasks = Tasks.of(PER_KEY, source, "run", shards)
     for _ in range(4):
         tasks.batch((1, 1))
     status = tasks.status()
     assert (status.verdict, status.matched) == ("DIVERGED", 198), status.reason
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+@pytest.mark.parametrize("retained", [0, 8])
+def test_a_shard_knows_when_a_topic_began_though_another_has_its_first_record(
+    source: MemorySource, retained: int, *, again: bool
+) -> None:
+    """The candidate starts an hour late; by then retention may have taken what the reference began with."""
+    tasks = Tasks.of(PER_KEY, source, "run", 2)
+
+    def write(sides: Iterable[Side], hours: int) -> None:
+        for side in sides:
+            for key in range(8):
+                source.append(side, 0, b'{"k": %d, "n": %d}' % (key, hours), hours * 3_600_000)
+
+    write((LEFT,), 0)
+    with patch.object(processor, "runs_again", lambda: again):
+        tasks.batch((1, 1))
+    source.retain(LEFT, 0, retained)
+    for _ in range(3):
+        write(Side, 1)
+        tasks.batch((1, 1))
+    assert tasks.status().verdict == "PENDING"
+    assert "no safe start" in tasks.status().reason
+
+
+def test_a_task_that_runs_again_needs_no_beginning_of_topics_that_have_begun(source: MemorySource) -> None:
+    tasks = Tasks.of(PER_KEY, source, "run", 1)
+    for number in range(2):
+        for side in Side:
+            source.append(side, 0, b'{"k": 1, "n": %d}' % number)
+        with (
+            patch.object(MemorySource, "begins_ms", side_effect=SourceError("it begins with an open one"))
+            if number
+            else nullcontext(),
+            patch.object(processor, "runs_again", lambda: number > 0),  # noqa: B023 - used at once
+        ):
+            processor._alive.clear()
+            tasks.batch((1, 1))
+    assert (tasks.status().verdict, tasks.status().matched) == ("EQUIVALENT", 2)

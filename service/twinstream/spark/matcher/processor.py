@@ -147,10 +147,10 @@ class ShardProcessor(StatefulProcessor):
         live = self._current(_alive.pop(name, None)) or self._restored(shard)
         live.store.bind(self._variables)
         steps, patience = list(_in_step(parcels)), time.monotonic() + WAIT_SECONDS
-        if runs_again():  # The rehearsal is in a process without connections.
+        if runs_again():
             live.worker.hear()
-            live.source.keep_beginnings(self._job.spec)
-            steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
+            with live.source.beginnings_kept(self._job.spec):  # The copy has no connections.
+                steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
         for side, items in steps:
             feed(live.worker, side, items, patience)
         last = [parcel for parcel in parcels if parcel.is_last]

@@ -8,8 +8,8 @@ topic is small, so each shard follows it by itself: its place there is a part of
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from twinstream.adapters.kafka.client import Properties
@@ -117,7 +117,7 @@ class FedSource:
         self._topics, self._follower = topics, lookout.follower()
         self._seen, self._look, self.control = lookout.seen, lookout.look, lookout.control
         self._asked = 0
-        self._begins_now, self._begins_kept = lookout.begins_ms, dict[Side, Mapping[int, int]]()
+        self._begins_now = self._begins = lookout.begins_ms
         self._ended = lookout.ended
         self._ends = {side: dict(topics[side].ends) for side in Side}
         self._marked: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -129,14 +129,17 @@ class FedSource:
         """
         self._ends[side][partition], self._marked[side][partition] = end, marked
 
-    def keep_beginnings(self, spec: Spec) -> None:
-        """Ask when the partitions begin, if it matters, and answer that from now on. Raises SourceError."""
+    @contextmanager
+    def beginnings_kept(self, spec: Spec) -> Iterator[None]:
+        """Ask when the partitions begin, if it matters, and answer that to a process without connections."""
         if not spec.start.is_cut:
-            self._begins_kept = dict(self._begins_now())
+            self._begins = _kept(self._begins_now)
+        yield
+        self._begins = self._begins_now
 
     def begins_ms(self) -> BeginsMs:
         """When the partitions begin. Raises SourceError."""
-        return self._begins_kept or self._begins_now()
+        return self._begins()
 
     def find_marks(self, told: Collection[tuple[Side, int]]) -> None:
         """Find marks behind partitions of which the last batch `told` nothing: it had no record of them."""
@@ -242,3 +245,18 @@ class FedSource:
         """Leave the control topic; the lookout is shared."""
         if self._follower is not None:
             self._follower.close()
+
+
+def _kept(begins_ms: Callable[[], BeginsMs]) -> Callable[[], BeginsMs]:
+    """What answers as Kafka does now."""
+    try:
+        told = begins_ms()
+    except SourceError as error:
+        reason = str(error)
+    else:
+        return lambda: told
+
+    def fail() -> BeginsMs:
+        raise SourceError(reason)
+
+    return fail
