@@ -117,6 +117,8 @@ class Settings(BaseSettings):
     def _named(cls, brokers: str) -> str:
         if not brokers.strip():
             raise ValueError("no broker is named: give HOST:PORT[,HOST:PORT…]")
+        if not all(broker.strip().isprintable() for broker in brokers.split(",")):
+            raise ValueError(f"{brokers!r} names no broker: give HOST:PORT[,HOST:PORT…]")
         return brokers
 
     @field_validator("results")
@@ -124,6 +126,8 @@ class Settings(BaseSettings):
     def _topic(cls, results: str | None) -> str | None:
         if results is not None and not results.strip():
             raise ValueError("no topic is named: give that of the Spark job, or leave the setting out")
+        if results is not None and not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", results):
+            raise ValueError(f"{results!r} must be the name of a Kafka topic")
         return results
 
     @field_validator("kafka")

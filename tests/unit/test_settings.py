@@ -67,6 +67,9 @@ def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
+        ({"brokers": "a\nb"}, r"flag --brokers: 'a\\nb' names no broker: give HOST:PORT"),
+        ({"brokers": "\udcff"}, r"flag --brokers: '\\udcff' names no broker"),
+        ({"results": "["}, r"flag --results: '\[' must be the name of a Kafka topic"),
         ({"brokers": " "}, "flag --brokers: no broker is named: give HOST:PORT"),
         ({"results": ""}, "flag --results: no topic is named: give that of the Spark job, or leave"),
         ({"kafka": {"auto.offset.reset": "latest"}}, "flag --kafka: auto.offset.reset is not free: a lost"),

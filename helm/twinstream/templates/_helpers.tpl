@@ -7,6 +7,15 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The name of the StatefulSet, at most 52 characters: its controller adds eleven in a label of each pod. */}}
+{{- define "twinstream.matcher" -}}
+{{- $name := include "twinstream.name" . -}}
+{{- if gt (len $name) 44 -}}
+{{- $name = printf "%s-%s" ($name | trunc 35 | trimSuffix "-") ($name | sha256sum | trunc 8) -}}
+{{- end -}}
+{{- $name -}}-matcher
+{{- end -}}
+
 {{/* What selects the pods of a release. */}}
 {{- define "twinstream.selector" -}}
 app.kubernetes.io/name: twinstream

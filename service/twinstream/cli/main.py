@@ -118,6 +118,9 @@ def main() -> None:
     """Run the command line; a user's mistake is one sentence on standard error, never a stack trace."""
     spare_streams()
     try:
+        for argument in sys.argv:
+            if not argument.isascii() and argument.encode(errors="replace").decode() != argument:
+                raise click.UsageError(f"the argument {argument!r} is not written in UTF-8")
         sys.exit(cli.main(standalone_mode=False) or 0)
     except click.Abort:
         sys.exit(130)

@@ -41,7 +41,9 @@ def test_an_option_that_is_unknown_or_of_no_use_is_answered_with_what_was_meant(
     assert f"\n\ntwinstream: {told}" in complaint(capsys, monkeypatch, arguments)
 
 
-@pytest.mark.parametrize("arguments", ["lint none.yaml", "lint", "gate x --wait soon", "lint spec.yaml"])
+@pytest.mark.parametrize(
+    "arguments", ["lint none.yaml", "lint", "gate x --wait soon", "lint spec.yaml", "gate \udcff"]
+)
 def test_every_error_begins_alike(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

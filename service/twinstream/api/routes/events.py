@@ -10,6 +10,7 @@ from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 
 from twinstream.api.http.schemas import EventQuery
+from twinstream.api.routes.problems import UNKNOWN
 from twinstream.api.state.board import Board
 from twinstream.api.stream.mailbox import Mailbox
 
@@ -28,6 +29,7 @@ def events_router(board: Board) -> APIRouter:
         summary="Server-sent events: status, gate, sample, phase, verdict, divergence, withdrawn, reset, "
         "heartbeat",
         response_class=EventSourceResponse,
+        responses=UNKNOWN,
     )
     async def stream_events(query: Annotated[EventQuery, Query()], request: Request) -> EventSourceResponse:
         mailbox = board.subscribe(query.comparison)
