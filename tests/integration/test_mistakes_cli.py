@@ -157,6 +157,7 @@ MISTAKES = {
         (f"{DRILL} --field n", 2, "--field is for --kind field"),
         (f"{DRILL} --sweep", 2, "--sweep takes no comparison file and no --kind: it is for all drills"),
         (f"{DRILL} --bind 127.0.0.1:0", 2, "--bind has no meaning without --prometheus"),
+        (f"{DRILL} --prometheus none", 2, "--prometheus must be an address like http://HOST:PORT"),
         (f"{DRILL} --page", 2, "--page has no meaning without --prometheus"),
         (f"{DRILL} --alertmanager http://x", 2, "--alertmanager has no meaning without --prometheus"),
         (ALARM, 2, "Prometheus has to scrape the drill: give --scrape-file, a file of its file_sd_configs"),

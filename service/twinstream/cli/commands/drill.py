@@ -18,6 +18,7 @@ from twinstream.errors import NoTopic, SettingsError, SourceError, StoreError
 from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.values import is_http_address
 from twinstream.spec.load import load
 
 EXIT_OF_RESULT = {"alarm": 0, "no alarm": 1, "undecided": 3}
@@ -131,6 +132,11 @@ def _check(asked: dict[str, Any], bind: str | None, own: Settings) -> None:
     """Check combinations of options."""
     if asked["field"] is not None and asked["kind"] != "field":
         raise SettingsError("--field is for --kind field")
+    for name in ("prometheus", "alertmanager"):
+        if asked[name] is not None and not is_http_address(asked[name]):
+            raise SettingsError(
+                f"--{name} must be an address like http://HOST:PORT"
+            )  # It may have a password.
     file: Path | None = asked["scrape_file"]
     if asked["prometheus"] is None:
         for name in ("scrape_file", "bind", "alertmanager", "page"):  # Otherwise others might see it.
