@@ -132,11 +132,9 @@ def _check(asked: dict[str, Any], bind: str | None, own: Settings) -> None:
     """Check combinations of options."""
     if asked["field"] is not None and asked["kind"] != "field":
         raise SettingsError("--field is for --kind field")
-    for name in ("prometheus", "alertmanager"):
+    for name in ("prometheus", "alertmanager"):  # They are not repeated: they may have a password.
         if asked[name] is not None and not is_http_address(asked[name]):
-            raise SettingsError(
-                f"--{name} must be an address like http://HOST:PORT"
-            )  # It may have a password.
+            raise SettingsError(f"--{name} must be an address like http://HOST:PORT")
     file: Path | None = asked["scrape_file"]
     if asked["prometheus"] is None:
         for name in ("scrape_file", "bind", "alertmanager", "page"):  # Otherwise others might see it.
