@@ -226,7 +226,7 @@ ALL: dict[str, Plant] = {
         "took effect though|has no partner",
         store=FencesItself,
         alter=_without(redis_scripts._FENCE, instead="local owner = redis.call('GET', KEYS[1])\n"),
-        storm={"pause_in_call": 0.12},
+        storm={"pause_in_call": 0.12, "arrives_late": 0.12},
     ),
     "takes_whatever_comes": Plant(
         "late write|_restore", alter=_without(redis_scripts._GUARD), storm={"arrives_late": 0.12}
