@@ -236,8 +236,10 @@ class ComparisonRun:
         tell it, if they are the first ones: others may be behind an aborted record, or those of a shard. Then
         Kafka is asked. Raises SourceError.
         """
+        if self._same_beginning:
+            return True
         batches = [item for item in items if isinstance(item, Batch)]
-        if self._same_beginning or not batches:
+        if not batches:
             return True
         began = self._began_ms[side]
         for item in batches:

@@ -22,6 +22,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from twinstream.checkpoints.moving import READING
 from twinstream.core.accounting.event_rows import pairs_of
 from twinstream.core.events import Side
 from twinstream.core.overdue.judging import UNKNOWN_LAG, Lag
@@ -192,11 +193,17 @@ class Settlement:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """What is read by when, as of the last survey: true of the positions of the run, and of no others."""
+    def state(self, clock_name: str | None) -> dict[str, Any]:
+        """What is read by when, as a member of a head: as of the last survey, and true of its positions only.
+
+        Nothing, where the clock has no name: no other process could use it.
+        """
+        if clock_name is None:
+            return {}
         verified = self._verified()
         looks = self._looks[:: max(1, -(-len(self._looks) // SAVED_LOOKS))]
-        return {
+        state = {
+            "clock": clock_name,
             "at": self._clock.monotonic(),
             "ends": [pairs_of(self._ends_before[side]) for side in Side],
             "looks": [look.row() for look in (self._asked, self._all_read, *looks)],
@@ -204,6 +211,7 @@ class Settlement:
             "oldest_ms": self._run.comparison.surveyed.oldest_ms,
             "resting": None if (times := self._run.comparison.clocks.times) is None else times.resting(),
         }
+        return {READING: state}
 
     def restore(self, state: Mapping[str, Any], positions: Sequence[Sequence[Sequence[int]]]) -> None:
         """Go on from a `state`, in a run restored from what was saved with it, and at the same positions.
@@ -226,3 +234,11 @@ class Settlement:
                 run.reporter.evidence(),
                 run.reporter.explained_for_good(None),
             )
+
+
+def reading_of(head: Mapping[str, Any], clock_name: str | None, clock: Clock) -> Mapping[str, Any] | None:
+    """The `Settlement.state` in a head, if it is of this clock; that of an earlier version has none."""
+    reading: Mapping[str, Any] | None = head.get(READING)
+    if reading is None or clock_name is None or reading["clock"] != clock_name:
+        return None
+    return reading if reading["at"] <= clock.monotonic() else None

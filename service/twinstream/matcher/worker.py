@@ -18,7 +18,6 @@ from typing import Any
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.checkpoints.moving import READING
 from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
@@ -50,7 +49,7 @@ from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
 from twinstream.matcher.saved_heads import SavedHeads, difference_in
 from twinstream.matcher.schedule import SaveSchedule
-from twinstream.matcher.settlement import Settlement
+from twinstream.matcher.settlement import Settlement, reading_of
 from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences
 from twinstream.ports import (
@@ -526,7 +525,7 @@ class Worker:
                 self._schedule.remember()  # If the store loses the reset before it begins, Kafka knows of it.
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        reading = self._reading_of(head)
+        reading = reading_of(head, self._clock_name, self._clock)
         with of_this_version():
             run.restore(head, merged(base, deltas), timed=reading is not None)
             first_seen, doubted = head["first_seen"], head["doubted"]
@@ -540,13 +539,6 @@ class Worker:
                 self._settlement.restore(reading, head["positions"])
             if run.comparison.diverged and not run.comparison.proven.for_sure:
                 run.topic_monitor.ask()  # Before more is read: this process may get one batch only.
-
-    def _reading_of(self, head: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What was read by when, if a head says it on this clock; that of an earlier version says nothing."""
-        reading: Mapping[str, Any] | None = head.get(READING)
-        if reading is None or self._clock_name is None or reading["clock"] != self._clock_name:
-            return None
-        return reading if reading["at"] <= self._clock.monotonic() else None
 
     def _groups_of(self, head: Mapping[str, Any]) -> Groups:
         """The saved groups, of all saved differences; the state of an older version has only their number."""
@@ -565,9 +557,8 @@ class Worker:
     def _head(self) -> dict[str, Any]:
         """The head of a checkpoint: the small state, without that of the comparison."""
         reports = self._reports.state(self.comparison.proven.doubted)
-        reading = {"clock": self._clock_name, **self._settlement.state()} if self._clock_name else None
-        seen = {} if reading is None else {READING: reading}
-        return {**self._run.state(), **reports, **self._secrecy.state(), **seen}
+        reading = self._settlement.state(self._clock_name)
+        return {**self._run.state(), **reports, **self._secrecy.state(), **reading}
 
     def _saved_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of the saved checkpoint, maybe of another file; None if there is none."""

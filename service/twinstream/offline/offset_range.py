@@ -28,18 +28,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import of_gap, place_of
-from twinstream.ports import (
-    Archive,
-    BeginsMs,
-    Clock,
-    Gap,
-    Item,
-    Line,
-    Passed,
-    Positions,
-    Source,
-    Topic,
-)
+from twinstream.ports import Archive, BeginsMs, Clock, Gap, Item, Line, Passed, Positions, Source, Topic
 from twinstream.settings import time_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, nodes
