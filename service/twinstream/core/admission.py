@@ -86,13 +86,21 @@ class Admission:
             self.retries[side].finish(query, batch)
             self._settle_batches(side)
 
-    def note_ends(self, at_end: tuple[bool, bool]) -> None:
-        """Note a look at the ends of the topics; `at_end`: all records up to the last ends were fed."""
+    @property
+    def requested(self) -> int:
+        """The number of the last look at the ends of the topics that was requested, where replays need it."""
+        return 0 if self.retries is None else self.retries[Side.LEFT].requested
+
+    def note_request(self, number: int) -> None:
+        """Note that a look at the ends of the topics is requested; numbers grow."""
+        for replays in self.retries or ():
+            replays.note_request(number)
+
+    def note_read(self, side: Side, number: int) -> None:
+        """Note that all records of a side up to the ends that a look found were fed."""
         if self.retries is not None:
-            for replays, ended in zip(self.retries, at_end, strict=True):
-                replays.looked(at_end=ended)
-            for side in Side:
-                self._settle_batches(side)
+            self.retries[side].note_read(number)
+            self._settle_batches(side)
 
     def _settle_batches(self, side: Side) -> None:
         """Apply the results of closed batches: a difference counts, or there is a hole."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -110,12 +111,8 @@ class Settlement:
         run.situation.firsts = {
             side: topic.first if (topic := seen.topics.get(side)) is not None else {} for side in Side
         }
-        made = self._look(seen)
+        self._look(seen)
         self._note_read()
-        if made is not None:
-            run.comparison.arrivals.note_ends(
-                (self._has_read(Side.LEFT, made), self._has_read(Side.RIGHT, made))
-            )
         run.intake.survey(self.at_end, self._all_read.lag)
         if self._standing is None:
             self._standing = Standing(
@@ -125,15 +122,20 @@ class Settlement:
                 run.reporter.explained_for_good(run.situation.standing),
             )
 
-    def _look(self, seen: TopicsLook) -> _Look | None:
-        """Keep the requested look once it is made, return it, and request the next one; else None."""
+    def _look(self, seen: TopicsLook) -> None:
+        """Keep the requested look once it is made, and request the next one."""
         if seen.number < self._awaited:
-            return None
-        made, now = self._asked._replace(ends=seen.written), SeenAt.of(self._clock)
+            return
+        made, now, comparison = (
+            self._asked._replace(ends=seen.written),
+            SeenAt.of(self._clock),
+            self._run.comparison,
+        )
         self._looks.append(made)
         self._awaited = self._source.look()
-        self._asked = _Look(made.number + 1, now, self._run.comparison.clocks.lag(now.at))
-        return made
+        number = max(made.number, comparison.arrivals.requested) + 1
+        self._asked = _Look(number, now, comparison.clocks.lag(now.at))
+        comparison.arrivals.note_request(number)
 
     def _note_read(self) -> None:
         """Find by partition the newest look whose end is read, and the oldest of these."""
@@ -144,16 +146,14 @@ class Settlement:
                 if positions[side][partition] >= look.ends.get(side, {}).get(partition, math.inf):
                     self._read[side, partition] = look
                     break
-        looks = [self._read.get(place, _NO_LOOK) for place in places]
-        self._all_read = min(looks, key=_NUMBER, default=_NO_LOOK)
+        read = {side: [self._read.get((side, p), _NO_LOOK) for p in positions[side]] for side in Side}
+        for side, looks in read.items():
+            oldest = min(looks, key=_NUMBER, default=_NO_LOOK)
+            self._run.comparison.arrivals.note_read(side, oldest.number)
+        self._all_read = min(chain(*read.values()), key=_NUMBER, default=_NO_LOOK)
         self._looks = [look for look in self._looks if look.number > self._all_read.number]
         if len(self._looks) > KEPT_LOOKS:
             del self._looks[1::2]
-
-    def _has_read(self, side: Side, look: _Look) -> bool:
-        """Whether all partitions of a side are read to the ends of a look that was requested."""
-        read = [self._read.get((side, partition), _NO_LOOK) for partition in self._run.intake.positions[side]]
-        return look.number > 0 and all(one.number >= look.number for one in read)
 
     def vouch(self) -> None:
         """Publish the noted standing, if all input up to it is vouched for."""

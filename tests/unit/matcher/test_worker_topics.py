@@ -15,7 +15,7 @@ from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import LIFE, Side
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Batch, Gap, Positions, TopicsLook
-from twinstream.spec.decode.headers import attempt_headers, input_header
+from twinstream.spec.decode.headers import Headers, attempt_headers, input_header
 from twinstream.status.comparison import ComparisonStatus
 
 EVENTS = [("a", number) for number in range(10)]
@@ -560,17 +560,20 @@ def test_beside_an_open_transaction_a_lost_event_is_suspected_and_not_proven(clo
 
 
 class Transactions(Prompt):
-    """Two partitions of the candidate always have open transactions: told at once, and readable once over."""
+    """Two partitions of the candidate always have open transactions: told at once, and readable once over.
+
+    Nothing is ever written to the last partition.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.add_partition(LEFT)
-        self.add_partition(RIGHT)
-        self._open: dict[int, list[tuple[bytes, int]]] = {1: [], 2: []}
+        for side in (LEFT, RIGHT, LEFT, RIGHT):
+            self.add_partition(side)
+        self._open: dict[int, list[tuple[bytes, int, Headers]]] = {1: [], 2: []}
 
-    def put(self, partition: int, record: bytes, at_ms: int) -> None:
+    def put(self, partition: int, record: bytes, at_ms: int, headers: Headers = ()) -> None:
         """A record in the open transaction of a partition."""
-        self._open[partition].append((record, at_ms))
+        self._open[partition].append((record, at_ms, headers))
 
     def commit(self, partition: int) -> None:
         """Commit all but the last record, which is the first of the next transaction."""
@@ -602,7 +605,8 @@ def _in_transactions(spec: str, seconds: int, lost: int = -1) -> tuple[Bench, li
     for number in range(seconds // 2):
         now = int(bench.clock.now().timestamp())
         for partition in range(3):
-            row = b'{"k": "%d", "n": %d, "ts": %d}' % (partition, number, now), now * 1000
+            headers = attempt_headers(Attempt("q", number, "e", partition, 0))
+            row = b'{"k": "%d", "n": %d, "ts": %d}' % (partition, number, now), now * 1000, headers
             source.append(LEFT, partition, *row)
             if partition:
                 source.put(partition, *row)
@@ -616,8 +620,11 @@ def _in_transactions(spec: str, seconds: int, lost: int = -1) -> tuple[Bench, li
 
 @pytest.mark.parametrize("clock", ["arrival", "event_time, field: ts, unit: s"])
 @pytest.mark.parametrize("order", ["unordered", "{per_key: [k]}"])
-def test_a_lost_event_is_proven_though_there_is_always_an_open_transaction(order: str, clock: str) -> None:
-    overdue = f"overdue: {{clock: {clock}, after: 30s, proves: true}}\n"
+@pytest.mark.parametrize("policy", ["strict", "replays"])
+def test_a_lost_event_is_proven_though_there_is_always_an_open_transaction(
+    order: str, clock: str, policy: str
+) -> None:
+    overdue = f"overdue: {{clock: {clock}, after: 30s, proves: true}}\nduplicates: {{policy: {policy}}}\n"
     spec = SPEC.replace("{per_key: [k]}", order) + overdue
     _, undisturbed = _in_transactions(spec, 200)
     assert {status.verdict for status in undisturbed[20:]} == {"EQUIVALENT"}

@@ -107,11 +107,11 @@ class MicroBatch:
     """One batch of one query: its executions.
 
     `waits` are, while it is open, the partitions that have not gone on to a later batch behind its last row;
-    `passed` says whether any has since it was opened (see `replays`). `place` is that of its first row; for a
-    retried batch, that of the last row since then that raised M. `saved` is the number of its `rows` in the
-    last snapshot of any kind. It `counts` if one of its rows lies behind the start of the comparison.
-    `leaders` stand for rows that are `CloseTo` others. `starts` is by partition the offset of its first row
-    since it was opened.
+    once any has since it was opened, `passed` is the number of the look that shows it to be read, else 0 (see
+    `replays`). `place` is that of its first row; for a retried batch, that of the last row since then that
+    raised M. `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of its
+    rows lies behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others. `starts`
+    is by partition the offset of its first row since it was opened.
     """
 
     place: PartitionOffset
@@ -198,10 +198,11 @@ class Query:
 
     `front` is the newest batch read in a partition, `last` that of the last row. All rows of batches below
     `complete` are read. Batches up to `forgotten` are forgotten. `fresh` are the open batches that no row of
-    a later one has passed.
+    a later one has passed. `requests` are the looks whose ends are not read, each with its number and the
+    newest batch when it was requested.
     """
 
-    __slots__ = ("batches", "complete", "forgotten", "fresh", "front", "last", "newest_seen", "open", "told")
+    __slots__ = ("batches", "complete", "forgotten", "fresh", "front", "last", "open", "requests", "told")
 
     def __init__(self) -> None:
         self.batches: dict[int, MicroBatch] = {}
@@ -209,7 +210,8 @@ class Query:
         self.fresh: set[int] = set()
         self.front: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        self.complete = self.forgotten = self.newest_seen = -1
+        self.complete = self.forgotten = -1
+        self.requests: list[tuple[int, int]] = []
         self.told = False
 
     @property

@@ -27,12 +27,14 @@ other. It is decided when the batch is *closed*:
 - when the batch is reported as finished (`finish`), or the side has ended (`end`);
 - when the last row of the query in each partition is of a later batch. Partitions are those that the topic is
   known to have, and those in which the query had rows;
-- when everything up to a later batch is known to be read (`looked`), even if a partition is idle;
+- when everything up to a later batch is known to be read, even if a partition is idle: a *look* at the ends
+  of the topic was requested behind a row of it (`note_request`), and is read to these (`note_read`);
 - when it is forgotten.
 
-A row that raises M of a closed batch opens it again. Then a look proves nothing before a row of a later batch
-was read since. A partition that goes back to an earlier batch, since the query was started again from there,
-is waited for anew.
+Looks are numbered, since several may be requested before the ends of the first are read. A row that raises M
+of a closed batch opens it again. Then a look proves nothing before a row of a later batch was read since.
+A partition that goes back to an earlier batch, since the query was started again from there, is waited for
+anew.
 
 **Differences before that.** A difference found while a batch is open may be caused by a retry that has not
 come yet. So it is held (`Certainty.needs`) until the batches are closed that its proof lies in or behind, and
@@ -69,8 +71,8 @@ from twinstream.core.relation import Relation
 
 ROWS_LIMIT = 4_000_000
 """Rows of a side that are remembered beyond the horizon of the active query: some 400 MB."""
-READ, LOOKED = 1, 2
-"""Since a batch was opened, a row of a later one was read; and before the last look at the topic."""
+REQUESTS_KEPT = 64
+"""Requests of looks whose ends are not read yet. Of more, every second one is forgotten."""
 _NAMES = ("reference", "candidate")
 _BEFORE = b"before"
 """The salt that gives an event before the start another hash than an equal one behind it."""
@@ -134,6 +136,8 @@ def written_rows(run: Run, relation: Relation) -> Iterator[WrittenRow]:
 class Replays:
     """The batches of one side. `unmarked` counts the records that do not name their attempt.
 
+    `requested` is the number of the last look that was requested, over all processes that follow each other.
+
     >>> from twinstream.core.arrivals.attempts import Attempt
     >>> replays = Replays(Side.RIGHT, horizon=10)
     >>> first, retry = Attempt("q", 7, "e", 0, 0), Attempt("q", 7, "e", 0, 1)
@@ -148,7 +152,7 @@ class Replays:
         self._expected: frozenset[int] = frozenset()
         self._rows = 0
         self._closed = Closed([], [])
-        self.unmarked = 0
+        self.unmarked = self.requested = self._read = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
         """Set the partitions of the topic."""
@@ -199,7 +203,10 @@ class Replays:
             batch = query.batches[number] = query.open[number] = MicroBatch(
                 place, self._behind(query, number)
             )
-            query.fresh.add(number)
+            if number < query.newest:
+                batch.passed = self.requested + 1
+            else:
+                query.fresh.add(number)
         batch.counts = batch.counts or behind
         leaders = batch.leaders.weight
         raised = batch.add(attempt, form, place, near)
@@ -236,7 +243,7 @@ class Replays:
         query.fresh -= fresh
         for other in sorted(fresh.union(query.open.irange(last, number, (True, False)))):
             batch = query.open[other]
-            batch.passed = batch.passed or READ
+            batch.passed = batch.passed or self.requested + 1
             batch.waits.discard(partition)
             if not batch.waits:
                 self._close(name, query, other)
@@ -264,21 +271,32 @@ class Replays:
         if query is not None:
             self._close_below(name, query, number + 1)
 
-    def looked(self, *, at_end: bool) -> None:
-        """Note a look at the ends of the topic; `at_end`: all records that the last look found are read.
+    def note_request(self, number: int) -> None:
+        """Note that a look at the ends of the topic is requested; numbers grow."""
+        self.requested = number
+        for query in self._queries.values():
+            known = query.requests[-1][1] if query.requests else query.complete
+            if query.newest > known:
+                query.requests.append((number, query.newest))
+            if len(query.requests) > REQUESTS_KEPT:
+                del query.requests[1::2]
 
-        A row read by then belongs to a batch that began after all earlier ones were written.
+    def note_read(self, number: int) -> None:
+        """Note that the side is read to the ends that a look found, or a later one.
+
+        A row read before the request belongs to a batch that began after all earlier ones were written.
         """
+        if number <= self._read:
+            return
+        self._read = number
         for name, query in self._queries.items():
-            if at_end and query.newest_seen > query.complete:
-                query.complete = query.newest_seen
-                self._close_below(name, query, query.complete)
+            for other in [other for other, batch in query.open.items() if 0 < batch.passed <= number]:
+                self._close(name, query, other)
+            read = [newest for asked, newest in query.requests if asked <= number]
+            del query.requests[: len(read)]
+            if read and read[-1] > query.complete:
+                query.complete = read[-1]
                 self._forget_old(name, query)
-            for number, batch in tuple(query.open.items()):
-                if at_end and batch.passed == LOOKED:
-                    self._close(name, query, number)
-                batch.passed = batch.passed and LOOKED
-            query.newest_seen = query.newest
 
     def end(self) -> None:
         """Close all batches: the side has ended."""
@@ -362,13 +380,14 @@ class Replays:
         """
         return {
             "unmarked": self.unmarked,
+            "requested": self.requested,
             "expected": sorted(self._expected),
             "queries": [query_state(name, query, whole=whole) for name, query in self._queries.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`."""
-        self.unmarked = state["unmarked"]
+        self.unmarked, self.requested = state["unmarked"], state.get("requested", 0)
         self._expected |= frozenset(state["expected"])
         self._queries = {row["name"]: restored_query(row) for row in state["queries"]}
         batches = (batch for query in self._queries.values() for batch in query.batches.values())

@@ -44,7 +44,7 @@ def query_state(name: str, query: Query, *, whole: bool) -> dict[str, Any]:
         "front": [[partition, front, query.last[partition]] for partition, front in query.front.items()],
         "complete": query.complete,
         "forgotten": query.forgotten,
-        "newest_seen": query.newest_seen,
+        "requests": [list(request) for request in query.requests],
         "told": query.told,
         "remembered": [_batch_state(number, batch, query) for number, batch in query.batches.items()],
         "batches": [
@@ -73,16 +73,19 @@ def _batch_state(number: int, batch: MicroBatch, query: Query) -> dict[str, Any]
 
 
 def restored_query(state: dict[str, Any]) -> Query:
-    """The query of a whole state."""
-    query = Query()
+    """The query of a whole state. Looks that an earlier version saved have no number: they are made again."""
+    query, numbered = Query(), "requests" in state
     query.front = {partition: front for partition, front, _ in state["front"]}
     query.last = {partition: last for partition, _, last in state["front"]}
     query.complete, query.forgotten = state["complete"], state["forgotten"]
-    query.newest_seen, query.told = state["newest_seen"], state["told"]
+    query.told, query.requests = (
+        state["told"],
+        [(asked, newest) for asked, newest in state.get("requests", ())],
+    )
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), set(row["waits"]))
         batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
-        batch.starts, batch.passed = dict(row["starts"]), row["passed"]
+        batch.starts, batch.passed = dict(row["starts"]), row["passed"] if numbered else 0
         if row["open"]:
             query.open[row["number"]] = batch
             if not batch.passed:

@@ -37,6 +37,13 @@ class Told(Replays):
         self.offset += 1
         return WrittenRow(row.attempt, str(row.value).encode(), (row.partition, self.offset - 1))
 
+    def restarted(self) -> Told:
+        """A process that goes on from the state, with the same holes so far."""
+        told = Told(self._horizon)
+        told.restore(self.state())
+        told.offset, told.reasons = self.offset, self.holes()
+        return told
+
     def holes(self) -> list[str]:
         """Why something could not be judged, so far."""
         self.reasons += [found.hole.reason for found in self.take_closed().holes]
@@ -130,32 +137,66 @@ def test_what_lies_before_the_start_opens_a_batch_again_and_is_forgotten_like_an
 BAD = "1/e/0.0:x@0 1/f/0.0:y@0"
 
 
-def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_idle_partition_is_not_waited_for_where_all_is_read(restarts: bool) -> None:
     told = Told()
     told.expect([0, 1])
     told.new(f"{BAD} 2/e/0.0:z@0")
-    told.looked(at_end=True)
-    assert told.holes() == [], "what is at its end was written before the look before"
-    told.looked(at_end=False)
-    assert told.holes() == []
-    told.looked(at_end=True)
-    assert len(told.holes()) == 1
+    for number in range(1, 5):
+        told.note_request(number)
+    assert told.holes() == [], "the ends that the looks found are not read"
+    told = told.restarted() if restarts else told
+    told.note_read(1)
+    assert len(told.holes()) == 1, "all up to the first look is read, though later ones are under way"
     assert [batch for batch, _ in told.open()] == [(Side.RIGHT, "q", 2)]
 
 
-def test_a_batch_opened_again_beside_an_idle_partition_is_closed_by_looks_behind_a_later_one() -> None:
+def test_a_row_of_an_earlier_batch_that_is_read_late_is_closed_by_a_look_requested_behind_it() -> None:
+    told = Told()
+    told.expect([0, 1, 2])
+    told.new("2/e/0.0:z@0")
+    told.note_request(1)
+    told.new("1/e/0.0:x@1 1/f/0.0:y@1")
+    told.note_read(1)
+    assert told.holes() == []
+    told.note_request(2)
+    told.note_read(2)
+    assert len(told.holes()) == 1
+
+
+def test_of_many_requested_looks_the_last_and_some_before_are_kept() -> None:
+    told = Told()
+    told.expect([0, 1])
+    for batch in range(1, 301):
+        told.new(f"{batch}/e/0.0:x@0")
+        told.note_request(batch)
+    (query,) = told.state()["queries"]
+    assert len(query["requests"]) <= module.REQUESTS_KEPT
+    assert query["requests"][-1] == [300, 300]
+    told.note_read(300)
+    assert [batch for (_, _, batch), _ in told.open()] == [300]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_batch_opened_again_beside_an_idle_partition_is_closed_by_looks_behind_a_later_one(
+    restarts: bool,
+) -> None:
     told = Told()
     told.expect([0, 1])
     told.new("3/e/0.0:a@0 5/e/0.0:b@0")
-    for _ in range(2):
-        told.looked(at_end=True)
+    told.note_request(1)
+    told.note_read(1)
+    told.note_request(2)
     told.new("3/f/0.0:ac@0")
-    for _ in range(3):
-        told.looked(at_end=True)
+    told.note_request(3)
+    told = told.restarted() if restarts else told
+    told.note_read(3)
     assert (Side.RIGHT, "q", 3) in dict(told.open()), "its retry may still write"
     told.new("5/f/0.0:b@0")
-    for _ in range(2):
-        told.looked(at_end=True)
+    told.note_read(3)
+    assert (Side.RIGHT, "q", 3) in dict(told.open()), "the look was requested before"
+    told.note_request(4)
+    told.note_read(4)
     assert (Side.RIGHT, "q", 3) not in dict(told.open())
 
 
@@ -413,4 +454,5 @@ def test_a_policy_that_is_strict_remembers_nothing() -> None:
     assert reader.comparison.retries is None
     assert reader.comparison.unmatched(LEFT) == 2
     reader.comparison.arrivals.finish_batch(LEFT, "q", 1)
-    reader.comparison.arrivals.note_ends((True, True))
+    reader.comparison.arrivals.note_request(1)
+    reader.comparison.arrivals.note_read(LEFT, 1)
