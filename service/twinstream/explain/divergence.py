@@ -105,8 +105,7 @@ class Explainer:
         if finding.kind == "changed" and finding.is_whole:
             differing = visible.changes(finding)
             changes = changes_of((one.name, (one.before, one.after), one.shown) for one in differing)
-        members = self._visible.members(visible.compared(finding)[0])
-        return unread._replace(changes=changes, key=short(key), members=members)
+        return unread._replace(changes=changes, key=short(key), members=visible.members(finding))
 
     def outline_unread(self, divergence: Divergence) -> Difference:
         """The same without reading records: neither its key is known, nor the fields that changed."""

@@ -174,10 +174,16 @@ class Visible:
             one, other = (ABSENCE if member is ABSENT else self._show(member, path) for member in members)
             yield path_text(self._show.path(path)), (one, other)
 
-    def members(self, value: Any) -> Members:
-        """The members of the compared part of an event, as far as they may be told."""
+    def members(self, finding: Finding) -> Members:
+        """The members that all events of a finding share as they are compared, as far as they may be told."""
+        value = self.compared(finding)[0]
         inner = value.get("$value") if self._spec.whole else value
-        return Members(inner, self._member_text) if isinstance(inner, dict) else NO_MEMBERS
+        if not isinstance(inner, dict):
+            return NO_MEMBERS
+        if len(records := _records(finding)) > 1:
+            changed = {self._in_value(path)[:1] for path, _ in self._pair(*records).differing}
+            inner = {} if () in changed else {name: inner[name] for name in inner if (name,) not in changed}
+        return Members(inner, self._member_text)
 
     def _member_text(self, name: str, value: Any) -> str | None:
         return short(bare(plain(value))) if self._show.shows((name,)) else None

@@ -312,7 +312,7 @@ def _left_out(equality: Equality, path: Path) -> bool:
     """Whether an equality takes no notice of a field."""
     kept = equality.compare_only
     return any(holds(parse_path(field), path) for field in equality.ignore) or (
-        kept is not None and not any(holds(parse_path(field), path) for field in kept)
+        kept is not None and not any(overlap(parse_path(field), path) for field in kept)
     )
 
 

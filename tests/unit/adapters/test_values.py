@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -10,6 +12,17 @@ from twinstream.adapters.files.jsonl import LineShape
 from twinstream.adapters.files.values import read_values, record_of
 from twinstream.core.events import Side
 from twinstream.errors import InputError
+
+
+@dataclass
+class Ride:
+    fare: float | None
+    _seen: int = 0
+
+
+class Fare(Enum):
+    FREE = None
+    UNKNOWN = float("nan")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +34,7 @@ from twinstream.errors import InputError
         (None, "null"),
         ("text", '"text"'),
         (datetime(2026, 5, 1, tzinfo=UTC), '"2026-05-01T00:00:00+00:00"'),
+        ([Ride(None, 1), Fare.FREE], '[{"fare":null},null]'),
     ],
 )
 def test_a_value_is_written_without_loss(value: Any, record: str) -> None:
@@ -38,6 +52,8 @@ def test_bytes_are_a_record_in_every_format() -> None:
     [
         ({"a": float("nan")}, "json", "candidate:3: nan is no JSON number"),
         ({"a": [{"b": float("-inf")}]}, "json", "candidate:3: -inf is no JSON number"),
+        (Ride(float("inf")), "json", "candidate:3: inf is no JSON number"),
+        ([Fare.UNKNOWN], "json", "candidate:3: nan is no JSON number"),
         (Decimal("NaN"), "json", "candidate:3: cannot be written as JSON: NaN is no JSON value"),
         ({"a": {1, 2}}, "json", "candidate:3: cannot be written as JSON: set is no JSON value"),
         ({1: 2}, "json", "candidate:3: cannot be written as JSON: Dict key must be str"),

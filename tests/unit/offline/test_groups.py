@@ -47,6 +47,17 @@ def test_three_bugs_at_once_are_named_by_the_groups_alone() -> None:
     assert sum(group["count"] for group in answer["groups"]) == answer["divergences"]["total"]
 
 
+def test_a_field_that_changed_is_nothing_that_all_events_have_in_common() -> None:
+    right = [flight | {"air_time": 3 + flight["id"] % 12} for flight in flights(240)]
+    wrong = [
+        flight | {"air_time": 1000 + flight["id"]} if flight["air_time"] == 3 else flight for flight in right
+    ]
+    (group,) = check(loads(FILE), lines(right, wrong))["groups"]
+    assert (group["count"], group["fields"]) == (20, ["air_time"])
+    assert "air_time" not in [one["field"] for one in group["common"]]
+    assert "all with `air_time`" not in group["text"]
+
+
 def test_groups_stand_before_the_list_where_there_are_more_than_a_few_differences() -> None:
     text = tell_answer(answered(), wrapped=False)
     assert text.index("1 h later in 100 %") < text.index("\n1. ")

@@ -60,6 +60,8 @@ def refusal(file: str, row: bytes | None) -> str:
         (-70, b"-70"),
         (2**64 - 1, b"18446744073709551615"),
         ("0070", b"0070"),
+        ("-0", b"-0"),
+        ("q", b'"q"'),
     ],
 )
 def test_a_deletion_of_one_field_has_the_key_of_the_row_that_it_deletes(value: Any, key: bytes) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import orjson
@@ -74,8 +76,14 @@ def _number(value: Any) -> orjson.Fragment:
 def _exact(value: Any) -> Any:
     """The value with integers that are too long for orjson replaced by their texts.
 
-    Raises ValueError for NaN and infinities, which orjson would turn into null.
+    Raises ValueError for NaN and infinities, which orjson would turn into null; also in a member of an
+    enumeration or a data class, which it writes by itself, but for private members.
     """
+    if isinstance(value, Enum):
+        value = value.value
+    elif is_dataclass(value) and not isinstance(value, type):
+        public = (one.name for one in fields(value) if not one.name.startswith("_"))
+        value = {name: getattr(value, name) for name in public}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
     if type(value) is int:

@@ -82,7 +82,7 @@ def _members(key: bytes) -> Any:
         except DecodeError as error:
             raise DecodeError(f"the key of a deletion is {error}") from None
     if _WHOLE.fullmatch(text):
-        return int(text)
+        return text if text == "-0" else int(text)
     if _NUMBER.fullmatch(text):
         raise DecodeError("the key of a deletion may be a text or a number; write it as a JSON object")
     return text
