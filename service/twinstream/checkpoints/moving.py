@@ -45,8 +45,12 @@ def state_of(stored: Stored) -> tuple[Head, dict[str, Any]]:
     base, *deltas = map(checkpoint.decode, stored.bodies)
     head, state = checkpoint.decode(stored.head), merged(base, deltas)
     head.pop(READING, None)  # What a process has seen on its clock is of no use to those of another division.
-    held = [{name: of[name] for name in of if name != READ_TIMES} for of in state["held"]]
-    return head, {**state, "held": held}
+    timed = ("held", *LEFTOVERS)
+    return head, {**state, **{name: list(map(_without_times, state[name])) for name in timed}}
+
+
+def _without_times(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: column for name, column in columns.items() if name != READ_TIMES}
 
 
 def divided_checkpoint(stored: Stored, shard_of: ShardOf, shards: int) -> list[Stored]:
@@ -178,6 +182,8 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "positions": _positions(heads),
         "newest_ms": _by_partition(heads, "newest_ms", max),
         "first_ms": min((head["first_ms"] for head in heads if head["first_ms"] is not None), default=None),
+        "began_ms": _by_partition([{"began_ms": ([], []), **head} for head in heads], "began_ms", min),
+        "same_beginning": all(head.get("same_beginning", all(head["newest_ms"])) for head in heads),
         "starts": _by_partition(heads, "starts", min),
         "compared_from": _by_partition(heads, "compared_from", min),
         "start": _start(heads),

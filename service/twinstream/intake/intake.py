@@ -176,7 +176,8 @@ class Intake:
         An earlier version saved none of a start at an event time. There a partition that was not read yet
         may still refute the start, and no other.
         """
-        self._begun = {(side, partition) for side in Side for partition in self.newest_ms[side]}
+        if self.first_ms is not None:  # Else nothing that was read is compared.
+            self._begun = {(side, partition) for side in Side for partition in self.newest_ms[side]}
         if self.cut is not None:
             self.cut.begin(self._unread())
             self.cut.restore(saved)

@@ -19,8 +19,8 @@ further, while Kafka can be read, holds a difference up for `PATIENCE_SECONDS` a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
@@ -57,6 +57,24 @@ class TopicMonitor:
         self._asked: _Asked | None = None
         self._patient_until = -math.inf
         self._topics: Mapping[Side, Topic | None] = {}
+
+    def state(self) -> list[Any] | None:
+        """The look that a difference waits for, as plain data; None if there is none."""
+        asked = self._asked
+        if asked is None or not self._waits:
+            return None
+        return [asked.moment, [asked.read_ms[side] for side in Side], self._patient_until]
+
+    def restore(self, state: Sequence[Any] | None) -> None:
+        """Request the look of a `state` again, if its times are of this clock, or a new one if one is needed.
+
+        Call it before more is read: this process may get one batch only.
+        """
+        if state is not None:
+            moment, read_ms, self._patient_until = state
+            self._asked = _Asked(self._source.look(), moment, {side: read_ms[side] for side in Side})
+        elif self._waits:
+            self.ask()
 
     def begin(
         self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None

@@ -245,7 +245,7 @@ class ComparisonRun:
         for item in batches:
             if item.offsets[0] == self._starts[side].get(item.partition):
                 began.setdefault(item.partition, item.timestamps_ms[0])
-        if began and not self.intake.newest_ms[side.other]:
+        if not self.intake.newest_ms[side.other] and all(item.partition in began for item in batches):
             return True
         for of, begins in self._source.begins_ms().items():
             self._began_ms[of] = {**begins, **self._began_ms[of]}
@@ -404,6 +404,7 @@ class ComparisonRun:
             "positions": [pairs_of(intake.positions[side]) for side in Side],
             "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
+            "same_beginning": self._same_beginning,
             "began_ms": [pairs_of(self._began_ms[side]) for side in Side],
             "topics": self.topics.state(),
             "starts": [pairs_of(self._starts[side]) for side in Side],
@@ -443,7 +444,8 @@ class ComparisonRun:
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
-        self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
+        known = state.get("same_beginning", all(intake.newest_ms.values()))
+        self._same_beginning = self._same_beginning or known
         self._began_ms = {side: dict(state.get("began_ms", ((), ()))[side]) for side in Side}
         intake.resume(state["start"])
         self.situation.saved = Saved.of(self.comparison)

@@ -207,6 +207,7 @@ class Settlement:
             "at": self._clock.monotonic(),
             "ends": [pairs_of(self._ends_before[side]) for side in Side],
             "looks": [look.row() for look in (self._asked, self._all_read, *looks)],
+            "vouching": self._run.topic_monitor.state(),
             "verified": None if verified is None else [verified.through.isoformat(), verified.at],
             "oldest_ms": self._run.comparison.surveyed.oldest_ms,
             "resting": None if (times := self._run.comparison.clocks.times) is None else times.resting(),
@@ -234,6 +235,7 @@ class Settlement:
                 run.reporter.evidence(),
                 run.reporter.explained_for_good(None),
             )
+        run.topic_monitor.restore(state.get("vouching"))
 
 
 def reading_of(head: Mapping[str, Any], clock_name: str | None, clock: Clock) -> Mapping[str, Any] | None:

@@ -537,8 +537,6 @@ class Worker:
         if reading is not None:
             with of_this_version():
                 self._settlement.restore(reading, head["positions"])
-            if run.comparison.diverged and not run.comparison.proven.for_sure:
-                run.topic_monitor.ask()  # Before more is read: this process may get one batch only.
 
     def _groups_of(self, head: Mapping[str, Any]) -> Groups:
         """The saved groups, of all saved differences; the state of an older version has only their number."""

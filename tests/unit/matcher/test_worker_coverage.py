@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
+from twinstream.core.events import Side
 
+START = "start: {at: event_time, field: n, from: "
 EVENTS = [("a", n) for n in range(30)]
 TWO_KINDS = f"{SPEC}kinds: {{refund: {{where: {{k: r}}}}, sale: {{}}}}\nidentity: [n]\n"
 MAY_LACK = TWO_KINDS.replace("seconds: 0", "seconds: 0, may_be_absent: [refund]")
@@ -56,6 +60,32 @@ def test_a_record_of_the_past_among_others_is_no_evidence_of_the_time_since_then
     worker = bench.restarted()
     bench.write_both(("a", 30), at_ms=now_ms - 7_200_000)
     assert bench.run(worker).verdict == "PENDING"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("more", "first"),
+    [
+        ("undecodable: {budget: 2}", b"no JSON"),
+        ("kinds: {beat: {where: {k: beat}, ignore: true}, event: {}}", b'{"k": "beat", "n": 1}'),
+        (f"{START}200, warm_up: 10}}", b'{"k": "a", "n": 100}'),
+    ],
+)
+def test_the_time_that_was_compared_begins_behind_what_is_not_compared(
+    more: str, first: bytes, restarts: bool
+) -> None:
+    bench = Bench(spec=f"{SPEC.replace('seconds: 0', 'seconds: 300')}{more}\n")
+    now_ms = int(bench.clock.now().timestamp() * 1000)
+    for side in Side:
+        bench.source.append(side, 0, first, now_ms - 3_600_000)
+    bench.run(bench.started())
+    if restarts:
+        bench.restarted()
+    bench.write_both(*((("a", 300 + number)) for number in range(200)), at_ms=now_ms - 200_000)
+    assert bench.run().verdict == "PENDING"
+    bench.write_both(("a", 500), at_ms=now_ms + 100_000)
+    bench.clock.advance(100)
+    assert bench.run().verdict == "EQUIVALENT"
 
 
 def test_a_record_of_the_future_is_no_evidence_of_the_time_until_then() -> None:

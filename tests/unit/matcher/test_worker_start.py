@@ -87,13 +87,15 @@ def test_a_side_that_was_read_alone_before_a_restart_begins_at_its_first_record(
 
 
 class Aborted(MemorySource):
-    """The first record of the reference is of a transaction that was aborted."""
+    """The first record of the reference's last partition is of a transaction that was aborted."""
 
     def poll(self, side: Side, timeout: float) -> Sequence[Item]:
         items = super().poll(side, timeout)
-        if side is Side.LEFT and items and isinstance(one := items[0], Batch) and one.offsets[0] == 0:
-            return [Batch(side, 0, one.records[1:], one.offsets[1:], one.timestamps_ms[1:])]
-        return items
+        if side is Side.RIGHT or not items or not isinstance(one := items[0], Batch):
+            return items
+        if one.offsets[0] > 0 or one.partition < max(self.topics()[side].ends):
+            return items
+        return [Batch(side, one.partition, one.records[1:], one.offsets[1:], one.timestamps_ms[1:])]
 
 
 @pytest.mark.parametrize("retained", [0, 3])
@@ -108,6 +110,28 @@ def test_a_side_that_begins_behind_an_aborted_record_began_when_it_was_first_rea
     status = bench.run()
     assert status.verdict == "PENDING"
     assert "no safe start" in status.reason
+
+
+@pytest.mark.parametrize("retained", [0, 4])
+def test_beside_others_a_partition_began_when_it_was_first_read_behind_an_aborted_record(
+    retained: int,
+) -> None:
+    bench = Bench(source=Aborted(2))
+
+    def write(side: Side, partition: int, number: int, hours: int) -> None:
+        bench.source.append(side, partition, orjson.dumps({"k": partition, "n": number}), 3_600_000 * hours)
+
+    write(Side.LEFT, 0, 0, 1)
+    for number in range(-1, 3):
+        write(Side.LEFT, 1, number, 0)
+    bench.run(bench.started())
+    bench.source.retain(Side.LEFT, 1, retained)
+    write(Side.LEFT, 1, 3, 2)
+    write(Side.RIGHT, 0, 0, 1)
+    for number in range(4):
+        write(Side.RIGHT, 1, number, 2 * (number == 3))
+    status = bench.run()
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 5)
 
 
 class Undecided(MemorySource):

@@ -251,6 +251,33 @@ def test_a_shard_knows_when_a_topic_began_though_another_has_its_first_record(
     assert "no safe start" in tasks.status().reason
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_shard_asks_when_a_topic_began_until_it_has_records_of_both_sides(
+    source: MemorySource, lost: bool
+) -> None:
+    """The candidate starts an hour late, with a record of the other shard; then a process may be lost."""
+    tasks = Tasks.of(PER_KEY, source, "run", 2)
+
+    def write(side: Side, keys: Iterable[int], hours: int) -> None:
+        for key in keys:
+            source.append(side, 0, b'{"k": %d, "n": %d}' % (key, hours), hours * 3_600_000)
+
+    write(LEFT, range(8), 0)
+    tasks.batch((1, 0))
+    for side in Side:
+        write(side, [0], 1)
+    tasks.batch((1, 1))
+    if lost:
+        tasks.lose_processes()
+    for _ in range(3):
+        for side in Side:
+            write(side, range(8), 2)
+        tasks.batch((1, 1))
+    for said in tasks.said.values():
+        assert said.said.status.verdict == "PENDING"
+        assert "no safe start" in said.said.status.reason
+
+
 def test_a_task_that_runs_again_needs_no_beginning_of_topics_that_have_begun(source: MemorySource) -> None:
     tasks = Tasks.of(PER_KEY, source, "run", 1)
     for number in range(2):

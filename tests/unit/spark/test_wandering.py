@@ -17,6 +17,7 @@ from tests.support.saying import VERSIONS
 from tests.support.spark_tasks import MemoryLookout, Tasks
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
+from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Topic, TopicsLook
 from twinstream.spark.matcher import processor
 from twinstream.status.comparison import ComparisonStatus
@@ -30,6 +31,14 @@ SPEC = VERSIONS + (
 BY_EVENT_TIME = VERSIONS + (
     "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
     f"overdue: {{clock: event_time, field: t, unit: ms, after: {AFTER}s, idle_after: 10s, proves: true}}\n"
+)
+BY_KEY = VERSIONS + (
+    "order: {per_key: [k]}\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nequality: {ignore: [t]}\n"
+    f"overdue: {{clock: arrival, after: {AFTER}s}}\n"
+)
+DISPUTED = BY_KEY + (
+    "known_differences:\n- {id: moved, when: {divergences: [reordered], where: {k: [a]}}, owner: me, "
+    "expires: 2036-12-31, ceiling: {count: 5}}\n"
 )
 BATCH_SECONDS = 2
 
@@ -127,6 +136,40 @@ def seconds_until_diverged(executor: Executor, partitions: int = 1) -> int:
 def test_a_lost_event_is_a_difference_in_time_whichever_worker_takes_a_batch(workers: int) -> None:
     executor = Executor(SPEC, MemorySource(), workers)
     assert seconds_until_diverged(executor) <= AFTER + 4 * BATCH_SECONDS
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_dispute_ends_in_time_whichever_worker_takes_a_batch(workers: int) -> None:
+    executor = Executor(DISPUTED, MemorySource(), workers)
+    for number in range(40):
+        executor.write(LEFT, k="a", n=number)
+        if number != 5:
+            executor.write(RIGHT, k="a", n=number)
+    verdicts = []
+    for number in range(2 * AFTER // BATCH_SECONDS):
+        executor.write(LEFT, k="b", n=number)
+        verdicts.append(executor.batch((1, 1)).verdict)
+    assert verdicts[-1] == "DIVERGED"
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_partition_that_is_behind_is_waited_for_no_longer_whichever_worker_takes_a_batch(
+    workers: int,
+) -> None:
+    executor = Executor(BY_KEY, MemorySource(2, batch=3), workers)
+    for number in range(600):
+        for side in Side:
+            executor.write(side, 1, k="behind", n=number)
+    executor.clock.advance(300)
+    seconds = iter(range(0, 200, BATCH_SECONDS))
+    verdict = ""
+    while verdict != "DIVERGED":
+        second = next(seconds)
+        for number in range(3 * second, 3 * second + 3):
+            executor.write(LEFT, 0, k="a", n=number)
+            executor.write(RIGHT, 0, k="a", n=-1 if number == 31 else number)
+        verdict = executor.batch((1, 1) if second % 10 else (2, 2)).verdict
+    assert second <= 2 * PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("workers", [1, 3])

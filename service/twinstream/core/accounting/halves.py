@@ -86,7 +86,7 @@ def weight(half: Half) -> int:
 def state_of(halves: Sequence[Half]) -> dict[str, Any]:
     """Halves of one side as plain data."""
     return {
-        **event_columns(half.finding.event for half in halves),
+        **event_columns((half.finding.event for half in halves), timed=True),
         "witnesses": [event_columns(event for _, event in half.finding.witness) for half in halves],
         "kinds": [half.finding.kind for half in halves],
         "tainted": [half.divergence.tainted for half in halves],
