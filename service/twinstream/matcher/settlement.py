@@ -126,11 +126,8 @@ class Settlement:
         """Keep the requested look once it is made, and request the next one."""
         if seen.number < self._awaited:
             return
-        made, now, comparison = (
-            self._asked._replace(ends=seen.written),
-            SeenAt.of(self._clock),
-            self._run.comparison,
-        )
+        comparison, now = self._run.comparison, SeenAt.of(self._clock)
+        made = self._asked._replace(ends=seen.written)
         self._looks.append(made)
         self._awaited = self._source.look()
         number = max(made.number, comparison.arrivals.requested) + 1

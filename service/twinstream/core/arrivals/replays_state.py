@@ -78,10 +78,8 @@ def restored_query(state: dict[str, Any]) -> Query:
     query.front = {partition: front for partition, front, _ in state["front"]}
     query.last = {partition: last for partition, _, last in state["front"]}
     query.complete, query.forgotten = state["complete"], state["forgotten"]
-    query.told, query.requests = (
-        state["told"],
-        [(asked, newest) for asked, newest in state.get("requests", ())],
-    )
+    query.told = state["told"]
+    query.requests = [(number, newest) for number, newest in state.get("requests", ())]
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), set(row["waits"]))
         batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
