@@ -344,9 +344,10 @@ class Recorded:
         silent_since = self._clock.monotonic()
         while open_ends:
             for batch in self._source.poll(side, POLL_SECONDS):
-                yield from self._of(side, batch, open_ends, left)
-                # Only now: the consumer of the lines may be slow.
-                silent_since = self._clock.monotonic()
+                if batch.partition in open_ends:
+                    yield from self._of(side, batch, open_ends, left)
+                    # Only now: the consumer of the lines may be slow.
+                    silent_since = self._clock.monotonic()
             if open_ends and self._clock.monotonic() > silent_since + PATIENCE_SECONDS:
                 raise SourceError(self._source.trouble() or self._gone() or self._silence(side, open_ends))
 

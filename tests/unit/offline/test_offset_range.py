@@ -121,3 +121,20 @@ def test_a_topic_that_brings_nothing_is_given_up() -> None:
     ):
         next(lines)
     assert clock.monotonic() > 3 * PATIENCE_SECONDS
+
+
+def test_a_partition_that_brings_nothing_is_given_up_beside_one_that_is_read_and_goes_on() -> None:
+    source, clock = filled(10, partitions=2), ManualClock()
+    recorded = Recorded(source, NAMES, {}, 1000, clock)
+    source.cut_off(Side.LEFT, 1, 3)
+    poll = source.poll
+
+    def busy(side: Side, timeout: float) -> Sequence[Item]:
+        items = poll(side, timeout)
+        clock.advance(PATIENCE_SECONDS / 4)
+        source.append(side, 0, b"more")
+        return items
+
+    source.poll = busy  # type: ignore[assignment]
+    with pytest.raises(SourceError, match="partition 1 is not read up to offset 5"):
+        list(recorded.lines(Side.LEFT))
