@@ -6,6 +6,7 @@ A failure prints the seed of everything that is random.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
@@ -136,6 +137,93 @@ def test_behind_any_retries_and_restarts_the_answer_is_that_without_them(
     assert reader.reasons() == []
     if made.order == "unordered" or change is nothing:
         assert reader.comparison.matched == plain.matched
+    check_replayed(reader, made)
+
+
+class Looks:
+    """Topics that are written while they are read, and looked at; their last partition stays idle."""
+
+    def __init__(self, made: World, rng: random.Random) -> None:
+        self.reader = Reader(replays(made.order, made.horizon), made.partitions + 1)
+        self.rng, self.logs = rng, {side: list(made.logs[side]) for side in Side}
+        self.written: dict[Side, list[Row]] = {side: [] for side in Side}
+        self.asked = 0
+        self.ends: list[tuple[int, dict[Side, Counter[int]]]] = []
+
+    def write(self, count: int) -> None:
+        side = self.rng.choice(list(Side))
+        self.written[side] += self.logs[side][:count]
+        del self.logs[side][:count]
+
+    def look(self) -> None:
+        """The next look is requested; it is made at once, or just before the one behind it is requested."""
+        self.make()
+        self.asked += 1
+        self.reader.comparison.arrivals.note_request(self.asked)
+        if self.rng.random() < 0.5:
+            self.make()
+
+    def make(self) -> None:
+        ends = {side: Counter(row.partition for row in self.written[side]) for side in Side}
+        if self.asked > len(self.ends):
+            self.ends.append((self.asked, ends))
+
+    def read(self, count: int) -> None:
+        """The next rows of a partition are read."""
+        side, partition = self.rng.choice(list(Side)), self.rng.randrange(self.reader.partitions)
+        rows = [row for row in self.written[side] if row.partition == partition]
+        at = self.reader.intake.positions[side][partition]
+        self.reader.read(side, rows[at : at + count])
+        self.note_read(side)
+
+    def note_read(self, side: Side) -> None:
+        positions = Counter(self.reader.intake.positions[side])
+        read = [number for number, ends in self.ends if ends[side] <= positions]
+        self.reader.comparison.arrivals.note_read(side, max(read, default=0))
+
+    def step(self) -> None:
+        action, count = self.rng.choice([self.write, self.read, self.read]), self.rng.randrange(1, 5)
+        action(count)
+        if self.rng.random() < 0.3:
+            self.look()
+
+    def rest(self) -> None:
+        """All is written and read, and looked at behind that."""
+        for side in Side:
+            self.written[side] += self.logs[side]
+        self.logs = {side: [] for side in Side}
+        while any(
+            sum(self.reader.intake.positions[side].values()) < len(self.written[side]) for side in Side
+        ):
+            self.read(9)
+        for _ in range(2):
+            self.look()
+        for side in Side:
+            self.note_read(side)
+
+
+@pytest.mark.parametrize("change", [nothing, some_fault])
+@given(seed=seeds, restarts=st.booleans())
+def test_beside_an_idle_partition_looks_close_all_batches_but_the_last_however_late_they_are_read(
+    change: Change, seed: int, restarts: bool
+) -> None:
+    rng = random.Random(seed)
+    made = world(rng, change)
+    looks = Looks(made, rng)
+    for _ in range(rng.randrange(100)):
+        looks.step()
+        if restarts and rng.random() < 0.1:
+            looks.reader.restart()
+        assert looks.reader.reasons() == []
+        assert not (looks.reader.comparison.diverged and change is nothing)
+    looks.rest()
+    reader = looks.reader
+    for one in reader.comparison.retries or ():
+        open_batches = [batch for (_, _, batch), _ in one.open()]
+        assert len(open_batches) <= 1
+    reader.end()
+    assert reader.comparison.diverged == (change is not nothing)
+    assert reader.reasons() == []
     check_replayed(reader, made)
 
 
