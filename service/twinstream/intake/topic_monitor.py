@@ -13,7 +13,9 @@ Kafka keeps no order between partitions, and they are read one after the other. 
 order may be dependent events of one version in two partitions, of which the earlier one was not read yet. So
 a difference waits until each partition is read to its end as of that look, or beyond the time up to which its
 side was read before it. Such events are a hole, which withdraws what waits. A partition that is not read any
-further, while Kafka can be read, holds a difference up for `PATIENCE_SECONDS` at most.
+further, while Kafka can be read, holds a difference up for `PATIENCE_SECONDS` at most. Time in which nobody
+read counts little, as where a job is down or a batch takes long: from one `take` to the next at most
+`STEP_SECONDS`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from twinstream.ports import Clock, Positions, Source, Topic
 
 PATIENCE_SECONDS = 60.0
 """A partition may not come up at all, as where its side is ahead, and full."""
+STEP_SECONDS = 10.0
 
 
 class _Asked(NamedTuple):
@@ -55,7 +58,7 @@ class TopicMonitor:
         self._source, self._book, self._comparison = source, book, comparison
         self._intake, self._clock = intake, clock
         self._asked: _Asked | None = None
-        self._patient_until = -math.inf
+        self._patience, self._tried_at = 0.0, -math.inf  # The seconds left, and when that was so.
         self._topics: Mapping[Side, Topic | None] = {}
 
     def state(self) -> list[Any] | None:
@@ -63,7 +66,7 @@ class TopicMonitor:
         asked = self._asked
         if asked is None or not self._waits:
             return None
-        return [asked.moment, [asked.read_ms[side] for side in Side], self._patient_until]
+        return [asked.moment, [asked.read_ms[side] for side in Side], self._patience, self._tried_at]
 
     def restore(self, state: Sequence[Any] | None) -> None:
         """Request the look of a `state` again, if its times are of this clock, or a new one if one is needed.
@@ -71,7 +74,7 @@ class TopicMonitor:
         Call it before more is read: this process may get one batch only.
         """
         if state is not None:
-            moment, read_ms, self._patient_until = state
+            moment, read_ms, self._patience, self._tried_at = state
             self._asked = _Asked(self._source.look(), moment, {side: read_ms[side] for side in Side})
         elif self._waits:
             self.ask()
@@ -97,7 +100,7 @@ class TopicMonitor:
             newest = self._intake.newest_ms
             read_ms = {side: max(newest[side].values(), default=math.inf) for side in Side}
             self._asked = _Asked(self._source.look(), moment, read_ms)
-            self._patient_until = self._clock.monotonic() + PATIENCE_SECONDS
+            self._patience, self._tried_at = PATIENCE_SECONDS, self._clock.monotonic()
 
     def take(self, said: int | None) -> list[Hole]:
         """Apply the last look; returns the changes. `said` is the next offset of the control topic."""
@@ -120,10 +123,12 @@ class TopicMonitor:
         """Whether no difference waits for partitions that are behind."""
         if not self._waits:
             return True
+        intake, now = self._intake, self._clock.monotonic()
+        self._patience -= min(now - self._tried_at, STEP_SECONDS)
+        self._tried_at = now
         if self._source.trouble() is not None:
-            self._patient_until = self._clock.monotonic() + PATIENCE_SECONDS
-        intake = self._intake
-        return self._clock.monotonic() >= self._patient_until or all(
+            self._patience = PATIENCE_SECONDS
+        return self._patience <= 0 or all(
             intake.newest_ms[side].get(partition, -1) > asked.read_ms[side]
             for side in Side
             for partition in intake.unread(side, ends.get(side, {}))

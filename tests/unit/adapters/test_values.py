@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
@@ -17,7 +17,17 @@ from twinstream.errors import InputError
 @dataclass
 class Ride:
     fare: float | None
+    unset: int = field(init=False)
     _seen: int = 0
+
+    def __post_init__(self) -> None:
+        self.set_later = 7
+
+
+@dataclass(slots=True)
+class Stop:
+    fare: float | None
+    unset: int = field(init=False)
 
 
 class Fare(Enum):
@@ -34,7 +44,9 @@ class Fare(Enum):
         (None, "null"),
         ("text", '"text"'),
         (datetime(2026, 5, 1, tzinfo=UTC), '"2026-05-01T00:00:00+00:00"'),
-        ([Ride(None, 1), Fare.FREE], '[{"fare":null},null]'),
+        ([Ride(2.5, 1)], '[{"fare":2.5,"set_later":7}]'),
+        ([Ride(None, 1), Fare.FREE], '[{"fare":null,"set_later":7},null]'),
+        ([Stop(None)], '[{"fare":null}]'),
     ],
 )
 def test_a_value_is_written_without_loss(value: Any, record: str) -> None:

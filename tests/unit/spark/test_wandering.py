@@ -13,8 +13,10 @@ import pytest
 
 from loadtest.memory import ManualClock, MemorySource
 from tests.support import spark_tasks
+from tests.support.retries import rows
 from tests.support.saying import VERSIONS
 from tests.support.spark_tasks import MemoryLookout, Tasks
+from twinstream.core.arrivals.replays import Replays
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
@@ -40,6 +42,10 @@ DISPUTED = BY_KEY + (
     "known_differences:\n- {id: moved, when: {divergences: [reordered], where: {k: [a]}}, owner: me, "
     "expires: 2036-12-31, ceiling: {count: 5}}\n"
 )
+RETRIED = VERSIONS + (
+    "order: unordered\nduplicates: {policy: replays}\nshow: [k]\nevidence: {matched: 1, seconds: 0}\n"
+    f"overdue: {{clock: arrival, after: {AFTER}s}}\n"
+)
 BATCH_SECONDS = 2
 
 
@@ -63,6 +69,11 @@ class Executor:
     def name_clocks(self, *names: str | None) -> None:
         """Give the clock another name for each worker."""
         self._names = list(names)
+
+    def lose_processes(self) -> None:
+        """All workers end; others take the next batches."""
+        for pool in self._pools:
+            pool.clear()
 
     def write(self, side: Side, partition: int = 0, ahead_ms: int = 0, **record: Any) -> None:
         at_ms = int(self.clock.now().timestamp() * 1000) + ahead_ms
@@ -170,6 +181,59 @@ def test_a_partition_that_is_behind_is_waited_for_no_longer_whichever_worker_tak
             executor.write(RIGHT, 0, k="a", n=-1 if number == 31 else number)
         verdict = executor.batch((1, 1) if second % 10 else (2, 2)).verdict
     assert second <= 2 * PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_time_in_which_a_job_is_down_is_no_time_in_which_a_partition_was_waited_for(lost: bool) -> None:
+    """The candidate's first event of a key is in another partition, and is read after the job was down."""
+    executor = Executor(BY_KEY, MemorySource(2, batch=3), 1)
+    for side in Side:
+        for number in range(31):
+            executor.write(side, 1, k="behind", n=number)
+        executor.write(side, 0, k="x", n=0)
+    executor.batch((2, 2))
+    executor.write(LEFT, 0, k="a", n=0)
+    executor.write(RIGHT, 1, k="a", n=0)
+    for number in range(1, 20):
+        for side in Side:
+            executor.write(side, 0, k="a", n=number)
+    verdicts = [executor.batch((1, 1)).verdict for _ in range(8)]
+    executor.clock.advance(600)
+    if lost:
+        executor.lose_processes()
+    verdicts += [executor.batch((2, 2)).verdict for _ in range(30)]
+    assert "DIVERGED" not in verdicts
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_looks_of_an_earlier_version_close_no_batch_of_which_rows_are_read_later(restarts: bool) -> None:
+    """It saved what was read by when, but not which looks a batch of a query waits for."""
+    executor = Executor(RETRIED, MemorySource(3), 1)
+
+    def write(side: Side, text: str) -> None:
+        for row in rows(text):
+            executor.source.append(side, row.partition, orjson.dumps(row.value), 0, row.headers)
+
+    def earlier(replays: Replays, *, whole: bool = True) -> dict[str, Any]:
+        state = saved(replays, whole=whole)
+        del state["requested"]
+        for query in state["queries"]:
+            del query["requests"]
+        return state
+
+    for side in Side:
+        write(side, "0/e/0.0:z@0 0/e/1.0:y@1 0/e/2.0:c@2")
+    saved = Replays.state
+    with patch.object(Replays, "state", earlier if restarts else saved):
+        for _ in range(8):
+            executor.batch((3, 3))
+    if restarts:
+        executor.lose_processes()
+    write(LEFT, "1/e/0.0:xw@0 1/e/1.0:v@1 2/e/0.0:u@0 3/e/0.0:t@0")
+    write(RIGHT, "1/e/0.0:x@0 1/f/0.0:w@0 1/f/0.0:x@1 1/f/1.0:v@1 2/e/0.0:u@0 3/e/0.0:t@0")
+    statuses = [executor.batch(polls) for polls in ((0, 1), *[(3, 3)] * 5)]
+    assert [status.holes for status in statuses] == [[]] * 6
+    assert statuses[-1].matched == 8
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -55,20 +55,28 @@ def record_of(value: Any, form: str = "json") -> bytes:
 
 def _json(value: Any) -> bytes:
     try:
-        text = orjson.dumps(value, default=_number)
+        text = _dumps(value)
     except TypeError as error:
         if "64-bit" not in str(error):
             raise TypeError(f"cannot be written as JSON: {error.__cause__ or error}") from None
     else:
         if b"null" not in text:
             return text
-    return orjson.dumps(_exact(value), default=_number)
+    return _dumps(_exact(value))
 
 
-def _number(value: Any) -> orjson.Fragment:
-    """An exact decimal as a JSON number."""
+def _dumps(value: Any) -> bytes:
+    # By itself orjson crashes over a data class with slots of which a field is not set.
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+
+
+def _plain(value: Any) -> Any:
+    """A decimal as an exact JSON number, and a data class as its members that are set and not private."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(str(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        names = vars(value) if hasattr(value, "__dict__") else [one.name for one in fields(value)]
+        return {name: getattr(value, name) for name in names if name[0] != "_" and hasattr(value, name)}
     shown = value if isinstance(value, Decimal) else type(value).__name__
     raise TypeError(f"{shown} is no JSON value")
 
@@ -76,14 +84,12 @@ def _number(value: Any) -> orjson.Fragment:
 def _exact(value: Any) -> Any:
     """The value with integers that are too long for orjson replaced by their texts.
 
-    Raises ValueError for NaN and infinities, which orjson would turn into null; also in a member of an
-    enumeration or a data class, which it writes by itself, but for private members.
+    Raises ValueError for NaN and infinities, which orjson would turn into null.
     """
     if isinstance(value, Enum):
         value = value.value
     elif is_dataclass(value) and not isinstance(value, type):
-        public = (one.name for one in fields(value) if not one.name.startswith("_"))
-        value = {name: getattr(value, name) for name in public}
+        value = _plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
     if type(value) is int:
