@@ -34,6 +34,7 @@ from twinstream.ports import Clock, Positions, Source, Topic
 PATIENCE_SECONDS = 60.0
 """A partition may not come up at all, as where its side is ahead, and full."""
 STEP_SECONDS = 10.0
+"""The most of the patience that passes from one `take` to the next."""
 
 
 class _Asked(NamedTuple):

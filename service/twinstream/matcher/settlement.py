@@ -219,7 +219,7 @@ class Settlement:
         run = self._run
         self._asked, self._all_read, *self._looks = map(_Look.of, state["looks"])
         self._awaited = self._begins = self._source.look()
-        run.comparison.arrivals.note_request(self._asked.number)
+        run.comparison.arrivals.note_request(self._asked.number)  # An earlier version did not save it.
         places = [(side, partition) for side in Side for partition, _ in positions[side]]
         self._read = dict.fromkeys(places, self._all_read)
         self._ends_before = {side: dict(state["ends"][side]) for side in Side}

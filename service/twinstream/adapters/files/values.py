@@ -74,11 +74,15 @@ def _plain(value: Any) -> Any:
     """A decimal as an exact JSON number, and a data class as its members that are set and not private."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(str(value))
-    if is_dataclass(value) and not isinstance(value, type):
+    if _is_data(value):
         names = vars(value) if hasattr(value, "__dict__") else [one.name for one in fields(value)]
         return {name: getattr(value, name) for name in names if name[0] != "_" and hasattr(value, name)}
     shown = value if isinstance(value, Decimal) else type(value).__name__
     raise TypeError(f"{shown} is no JSON value")
+
+
+def _is_data(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
 
 
 def _exact(value: Any) -> Any:
@@ -88,7 +92,7 @@ def _exact(value: Any) -> Any:
     """
     if isinstance(value, Enum):
         value = value.value
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif _is_data(value):
         value = _plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
