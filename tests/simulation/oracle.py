@@ -19,6 +19,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import APART_SECONDS
+from twinstream.intake.falls import FallenStretch
 from twinstream.matcher.shard_resets import AWAITS_REST, FOLLOWS
 from twinstream.ports import Positions
 from twinstream.processes.standby import RELAYED
@@ -60,11 +61,13 @@ class Oracle:
     """Watches one run. `announced`: the shards that published a DIVERGED that the store holds.
 
     `topic_was_known`: the losses of the store when it held something and a topic was created anew.
+    `left_out`: the records that any matcher leaves out.
     """
 
     def __init__(self, world: World) -> None:
         self._world, self._broker = world, world.broker
         self.eras = Eras(world.given, self.violated)
+        self.left_out: set[FallenStretch] = set()
         self.announced: set[int] = set()
         self.losses = 0
         self.topic_was_known: int | None = None
@@ -426,7 +429,7 @@ class Oracle:
         for place, hole in enumerate(status.holes):
             if not _names_its_place(hole, status):
                 return f"a hole that does not say where it is: {hole.reason}"
-            if self._is_explained(hole, status, given):
+            if self._is_explained(hole, given):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._may_be_unseen(given)
@@ -440,7 +443,7 @@ class Oracle:
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
 
-    def _is_explained(self, hole: Hole, status: ComparisonStatus, given: Input) -> bool:
+    def _is_explained(self, hole: Hole, given: Input) -> bool:
         """Whether the input, or what happened, is a reason for a hole wherever it stands."""
         reasons = {
             "created anew": self._broker.is_another,
@@ -452,7 +455,7 @@ class Oracle:
             "it may be a copy of an event": self._may_be_a_copy(given),
         }
         is_said = any(is_so and said in hole.reason for said, is_so in reasons.items())
-        if is_said or self._is_poison(hole, status):
+        if is_said or self._is_poison(hole):
             return True
         # A shard that had not begun when the others were reset cannot tell that from a lost state.
         lost = self.losses > 0 or hole.reason.startswith("where shard ")
@@ -482,23 +485,24 @@ class Oracle:
                 return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"
         return None
 
-    def _is_poison(self, hole: Hole, status: ComparisonStatus) -> bool:
-        """Whether matchers have fallen over a record that is there.
+    def _is_poison(self, hole: Hole) -> bool:
+        """Whether it is of records that a matcher leaves out, and one of these kills matchers.
 
-        Two services fall over other batches around it. The one that takes over behind what the other leaves
-        out leaves out the rest of its own.
+        Two services fall over other batches around it. The one that takes over from the other, behind that
+        record, leaves out the rest of its own.
         """
         found = _fell_over(hole)
         if found is None or self._broker.is_another:
             return found is not None and self._world.given.poisoned
         assert hole.position is not None
-        partition, of_side = hole.position.partition, (one for one in status.holes if one.side == hole.side)
-        near = (one for one in of_side if one.position is not None and one.position.partition == partition)
-        others = filter(None, map(_fell_over, near))
-        first = min((first for first, last in others if last + 1 == found[0]), default=found[0])
-        rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
-        of_partition = (row for row in rows if row[0] == partition)
-        return any(row.record == POISON and first <= row[1] <= found[1] for row in of_partition)
+        side = Side.LEFT if hole.side == "reference" else Side.RIGHT
+        place = side, hole.position.partition
+        rows = (row for row in self._world.given.rows[side] if row[0] == hole.position.partition)
+        poison = [row[1] for row in rows if row.record == POISON]
+        around = (
+            one for one in self.left_out if one[:2] == place and one.first <= found[0] <= found[1] <= one.last
+        )
+        return any(one.first <= offset <= one.last for one in around for offset in poison)
 
 
 def _fell_over(hole: Hole) -> tuple[int, int] | None:

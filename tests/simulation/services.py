@@ -52,6 +52,7 @@ class Matcher:
             return
         if self._falls.fell_over(self._trail.stretch()):
             self._backoff = BACKOFF_SECONDS
+        self._world.oracle.left_out.update(self._falls.left_out)
         self.service.lost(self._shard)
         self.starts_at = self._world.scheduler.now + self._backoff
         self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
