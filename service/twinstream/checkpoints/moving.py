@@ -182,6 +182,7 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "positions": _positions(heads),
         "newest_ms": _by_partition(heads, "newest_ms", max),
         "first_ms": min((head["first_ms"] for head in heads if head["first_ms"] is not None), default=None),
+        "begun": _begun(heads),
         "began_ms": _by_partition([{"began_ms": ([], []), **head} for head in heads], "began_ms", min),
         "same_beginning": all(head.get("same_beginning", all(head["newest_ms"])) for head in heads),
         "starts": _by_partition(heads, "starts", min),
@@ -194,6 +195,12 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
         "groups": _groups(heads, sum(whole["found_by_kind"].values())),
         "found": TimesFound(FoundOverTime(**head["found"]) for head in heads).told().model_dump(),
     }
+
+
+def _begun(heads: Sequence[Head]) -> list[list[int]] | None:
+    """By side the partitions of which some shard has compared an event; an earlier version saved none."""
+    begun = [head["begun"] for head in heads if head.get("begun")]
+    return [sorted(set(chain(*of_side))) for of_side in zip(*begun, strict=True)] or None
 
 
 def _start(heads: Sequence[Head]) -> list[list[int]] | None:

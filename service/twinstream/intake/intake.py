@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
@@ -65,8 +65,9 @@ class Undecodable(NamedTuple):
 class Intake:
     """Takes batches into a comparison. `positions` are the next offsets behind all batches taken.
 
-    `stamps` are those of each partition's last batch; `seen` receives the events that are compared. `facts`
-    reads what checks judge, where the comparison file declares any.
+    `begun` are the partitions of which an event was compared, and `stamps` those of each partition's last
+    batch. `seen` receives the events that are compared. `facts` reads what checks judge, where the comparison
+    file declares any.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Intake:
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
-        self._begun: set[tuple[Side, int]] = set()
+        self.begun: dict[Side, set[int]] = {side: set() for side in Side}
         self.stamps: dict[tuple[Side, int], OldestStamp] = {}
         self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
         self.match_latency = Buckets()
@@ -170,14 +171,15 @@ class Intake:
         """The reason why nothing is compared yet, while the start is not found."""
         return None if self.cut is None else self.cut.waiting
 
-    def resume(self, saved: Any) -> None:
-        """Go on behind a known start, with the `saved` state of its cut.
+    def resume(self, saved: Any, begun: Sequence[Collection[int]] | None) -> None:
+        """Go on behind a known start, with the `saved` state of its cut; partitions of a side have `begun`.
 
         An earlier version saved none of a start at an event time. There a partition that was not read yet
-        may still refute the start, and no other.
+        may still refute the start, and no other. Nor did it save which partitions have begun.
         """
-        if self.first_ms is not None:  # Else nothing that was read is compared.
-            self._begun = {(side, partition) for side in Side for partition in self.newest_ms[side]}
+        if begun is None:  # All that were read, unless nothing of them is compared.
+            begun = ((), ()) if self.first_ms is None else list(self.newest_ms.values())
+        self.begun = {side: set(begun[side]) for side in Side}
         if self.cut is not None:
             self.cut.begin(self._unread())
             self.cut.restore(saved)
@@ -247,8 +249,8 @@ class Intake:
 
         A later record may bear any time: one that is long past must not lengthen what was compared.
         """
-        if (side, run.partition) not in self._begun:
-            self._begun.add((side, run.partition))
+        if run.partition not in self.begun[side]:
+            self.begun[side].add(run.partition)
             first = run.timestamps_ms[0]
             self.first_ms = first if self.first_ms is None else min(self.first_ms, first)
 

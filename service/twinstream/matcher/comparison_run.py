@@ -9,7 +9,7 @@ A run compares one shard if several matchers share the work. It uses the source,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
-from twinstream.ports import Batch, Clock, Item, Marks, Positions, Source, Topic
+from twinstream.ports import Batch, Clock, Item, Marks, Passed, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.checks import FactReader
@@ -229,29 +229,31 @@ class ComparisonRun:
         """Whether the start is found; records read before that are not saved, but reread after a crash."""
         return self.refusal is None and self.intake.waiting is None
 
-    def same_start(self, side: Side, items: Iterable[Item]) -> bool:
+    def same_start(self, side: Side, items: Collection[Item]) -> bool:
         """Whether the first records of a side may be taken: they begin at the time of the other side.
 
         Where a partition begins is noted once, since Kafka may delete the beginning. Records that are read
-        tell it, if they are the first ones: others may be behind an aborted record, or those of a shard. Then
-        Kafka is asked. Raises SourceError.
+        tell it, if they are the first ones: others may be behind an aborted record, or one of another shard.
+        Then Kafka is asked. Raises SourceError.
         """
         if self._same_beginning:
             return True
         batches = [item for item in items if isinstance(item, Batch)]
-        if not batches:
+        others = {one.partition for one in items if isinstance(one, Passed) and one.newest_ms is not None}
+        read = others.union(item.partition for item in batches)
+        if not read:
             return True
         began = self._began_ms[side]
         for item in batches:
             if item.offsets[0] == self._starts[side].get(item.partition):
                 began.setdefault(item.partition, item.timestamps_ms[0])
-        if not self.intake.newest_ms[side.other] and all(item.partition in began for item in batches):
+        if not self.intake.newest_ms[side.other] and read <= began.keys():
             return True
         for of, begins in self._source.begins_ms().items():
             self._began_ms[of] = {**begins, **self._began_ms[of]}
         for item in batches:  # Else Kafka has deleted the beginning by now.
             self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
-        if not self._began_ms[side.other]:
+        if not all(self._began_ms.values()):
             return True
         reason = apart(self._spec, self._began_ms)
         self._same_beginning = reason is None
@@ -404,6 +406,7 @@ class ComparisonRun:
             "positions": [pairs_of(intake.positions[side]) for side in Side],
             "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
+            "begun": [sorted(intake.begun[side]) for side in Side],
             "same_beginning": self._same_beginning,
             "began_ms": [pairs_of(self._began_ms[side]) for side in Side],
             "topics": self.topics.state(),
@@ -447,5 +450,5 @@ class ComparisonRun:
         known = state.get("same_beginning", all(intake.newest_ms.values()))
         self._same_beginning = self._same_beginning or known
         self._began_ms = {side: dict(state.get("began_ms", ((), ()))[side]) for side in Side}
-        intake.resume(state["start"])
+        intake.resume(state["start"], state.get("begun"))
         self.situation.saved = Saved.of(self.comparison)

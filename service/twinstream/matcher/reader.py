@@ -7,7 +7,7 @@ is unknown whether both sides begin at the same time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
@@ -70,7 +70,7 @@ class Reader:
         self._run.turns.note(side, count)
         return count
 
-    def _may_begin(self, side: Side, items: Iterable[Item]) -> bool:
+    def _may_begin(self, side: Side, items: Collection[Item]) -> bool:
         """Whether the first items of a side may be taken; if that is unknown, it is asked again later."""
         if self._clock.monotonic() < self._retry_at[side]:
             return False

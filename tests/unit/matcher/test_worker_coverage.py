@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from loadtest.memory import MemorySource
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.events import Side
@@ -86,6 +87,27 @@ def test_the_time_that_was_compared_begins_behind_what_is_not_compared(
     bench.write_both(("a", 500), at_ms=now_ms + 100_000)
     bench.clock.advance(100)
     assert bench.run().verdict == "EQUIVALENT"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_partition_begins_with_its_first_event_that_is_compared_also_beside_others(restarts: bool) -> None:
+    spec = f"{SPEC.replace('seconds: 0', 'seconds: 900')}undecodable: {{budget: 2}}\n"
+    bench = Bench(spec=spec, source=MemorySource(2))
+    now_ms = int(bench.clock.now().timestamp() * 1000)
+
+    def write(partition: int, record: bytes, seconds: int) -> None:
+        for side in Side:
+            bench.source.append(side, partition, record, now_ms + 1000 * seconds)
+
+    write(1, b"no JSON", -1000)
+    write(0, b'{"k": "b", "n": 0}', -500)
+    bench.run(bench.started())
+    if restarts:
+        bench.restarted()
+    write(1, b'{"k": "a", "n": 0}', -990)
+    write(0, b'{"k": "b", "n": 1}', 0)
+    write(1, b'{"k": "a", "n": 1}', 0)
+    assert bench.run().verdict == "EQUIVALENT", bench.status().reason
 
 
 def test_a_record_of_the_future_is_no_evidence_of_the_time_until_then() -> None:

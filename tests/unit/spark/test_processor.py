@@ -278,6 +278,29 @@ def test_a_shard_asks_when_a_topic_began_until_it_has_records_of_both_sides(
         assert "no safe start" in said.said.status.reason
 
 
+@pytest.mark.parametrize(("late_hours", "lost"), [(0, False), (0, True), (1, False)])
+def test_a_shard_without_a_record_knows_when_the_topics_began(
+    source: MemorySource, late_hours: int, *, lost: bool
+) -> None:
+    """Days later, when its first record comes, retention may have taken what the candidate began with."""
+    tasks = Tasks.of(PER_KEY, source, "run", 2)
+    for day in range(4):
+        for side in Side:
+            hours = 24 * day + late_hours * (side is RIGHT)
+            source.append(side, 0, b'{"k": 0, "n": %d}' % day, 3_600_000 * hours)
+        tasks.batch((1, 1))
+    source.retain(RIGHT, 0, 3)
+    if lost:
+        tasks.lose_processes()
+    for key in range(1, 12):
+        for side in Side:
+            source.append(side, 0, b'{"k": %d, "n": 0}' % key, 3_600_000 * 80)
+    for _ in range(3):
+        tasks.batch((1, 1))
+    verdicts = {said.said.status.verdict for said in tasks.said.values()}
+    assert verdicts == ({"PENDING"} if late_hours else {"EQUIVALENT"}), tasks.status().reason
+
+
 def test_a_task_that_runs_again_needs_no_beginning_of_topics_that_have_begun(source: MemorySource) -> None:
     tasks = Tasks.of(PER_KEY, source, "run", 1)
     for number in range(2):
