@@ -199,8 +199,10 @@ def _joined_head(heads: Sequence[Head], whole: Mapping[str, Any]) -> Head:
 
 def _begun(heads: Sequence[Head]) -> list[list[int]] | None:
     """By side the partitions of which some shard has compared an event; an earlier version saved none."""
-    begun = [head["begun"] for head in heads if head.get("begun")]
-    return [sorted(set(chain(*of_side))) for of_side in zip(*begun, strict=True)] or None
+    begun = [head.get("begun") for head in heads]
+    if None in begun:
+        return None
+    return [sorted(set(chain(*of_side))) for of_side in zip(*begun, strict=True)]
 
 
 def _start(heads: Sequence[Head]) -> list[list[int]] | None:

@@ -10,6 +10,7 @@ A run compares one shard if several matchers share the work. It uses the source,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from twinstream.core.events import Side
 from twinstream.core.start.input_cut import InputCut
 from twinstream.core.state.restore import restore
 from twinstream.core.verdict import Verdict
+from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import told
 from twinstream.explain.masking import Mask
@@ -239,26 +241,38 @@ class ComparisonRun:
         if self._same_beginning:
             return True
         batches = [item for item in items if isinstance(item, Batch)]
-        others = {one.partition for one in items if isinstance(one, Passed) and one.newest_ms is not None}
-        read = others.union(item.partition for item in batches)
-        if not read:
+        if not batches:
+            self._foresee(side, items)
             return True
         began = self._began_ms[side]
         for item in batches:
             if item.offsets[0] == self._starts[side].get(item.partition):
                 began.setdefault(item.partition, item.timestamps_ms[0])
-        if not self.intake.newest_ms[side.other] and read <= began.keys():
+        if not self.intake.newest_ms[side.other] and all(item.partition in began for item in batches):
             return True
-        for of, begins in self._source.begins_ms().items():
-            self._began_ms[of] = {**begins, **self._began_ms[of]}
+        self._note_beginnings()
         for item in batches:  # Else Kafka has deleted the beginning by now.
             self._began_ms[side].setdefault(item.partition, item.timestamps_ms[0])
-        if not all(self._began_ms.values()):
+        if not self._began_ms[side.other]:
             return True
         reason = apart(self._spec, self._began_ms)
         self._same_beginning = reason is None
         self.refusal = self.refusal or reason
         return self._same_beginning
+
+    def _foresee(self, side: Side, items: Iterable[Item]) -> None:
+        """Note when the topics begin, while only other shards have records of a side.
+
+        By the first record of this shard Kafka may have deleted a beginning.
+        """
+        of_others = any(isinstance(item, Passed) and item.newest_ms is not None for item in items)
+        if of_others and not self._began_ms[side]:
+            with suppress(SourceError):  # The next item asks again.
+                self._note_beginnings()
+
+    def _note_beginnings(self) -> None:
+        for side, begins in self._source.begins_ms().items():
+            self._began_ms[side] = {**begins, **self._began_ms[side]}
 
     def unsafe(self) -> str | None:
         """The reason why there is no safe start, as the records read so far show."""

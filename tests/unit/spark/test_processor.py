@@ -301,6 +301,19 @@ def test_a_shard_without_a_record_knows_when_the_topics_began(
     assert verdicts == ({"PENDING"} if late_hours else {"EQUIVALENT"}), tasks.status().reason
 
 
+def test_a_shard_without_a_record_reads_on_while_nobody_knows_when_the_topics_began(
+    source: MemorySource,
+) -> None:
+    tasks = Tasks.of(PER_KEY, source, "run", 2)
+    tasks.batch((0, 0))
+    with patch.object(MemorySource, "begins_ms", side_effect=SourceError("it begins with an open one")):
+        source.append(LEFT, 0, b'{"k": 0, "n": 0}', 0)
+        tasks.batch((1, 0))
+    source.append(RIGHT, 0, b'{"k": 0, "n": 0}', 0)
+    tasks.batch((0, 1))
+    assert tasks.status().verdict == "EQUIVALENT"
+
+
 def test_a_task_that_runs_again_needs_no_beginning_of_topics_that_have_begun(source: MemorySource) -> None:
     tasks = Tasks.of(PER_KEY, source, "run", 1)
     for number in range(2):
