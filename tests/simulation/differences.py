@@ -38,7 +38,7 @@ _NAMES = {
 class Declared(NamedTuple):
     """What a file declares, and what differences are called by it.
 
-    `step_ms` lie between two events, by the clock that tells when an event is overdue.
+    `step_ms` lie between two events: by Kafka's clock, or by that of event time if it is declared and faster.
     """
 
     rules: tuple[Rule, ...] = ()

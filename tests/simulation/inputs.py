@@ -133,7 +133,7 @@ def draw_input(scheduler: Scheduler) -> Input:
         begins = draw_beginning(scheduler, order, outputs.streams, says=says, tolerant=tolerant)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     limited = begins.at != "barrier" and not faults and scheduler.aside("limited", (True, *[False] * 7))
-    differences = _declared(scheduler, outputs, more, 1000 if more in BY_EVENT_TIME else step_ms)
+    differences = _declared(scheduler, outputs, more, max(step_ms, 1000 * (more in BY_EVENT_TIME)))
     file = {**more, **differences.file}
     shards, file, partitions = _divided(scheduler, order, file, begins, partitions, crosses=bool(crossing))
     spec = comparison(order, {**file, **begins.file}, limited=limited)
