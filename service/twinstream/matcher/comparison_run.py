@@ -265,8 +265,8 @@ class ComparisonRun:
 
         By the first record of this shard Kafka may have deleted a beginning.
         """
-        of_others = any(isinstance(item, Passed) and item.newest_ms is not None for item in items)
-        if of_others and not self._began_ms[side]:
+        of_others = (item for item in items if isinstance(item, Passed) and item.newest_ms is not None)
+        if any(item.partition not in self._began_ms[side] for item in of_others):
             with suppress(SourceError):  # The next item asks again.
                 self._note_beginnings()
 
