@@ -90,6 +90,21 @@ def test_a_rule_covers_only_the_events_and_fields_that_it_names(more: str, cover
     assert driver.comparison.diverged != covered
 
 
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("wanted", ["null", "[FR, null]", "FR"])
+def test_an_absent_field_is_the_null_that_a_rule_wants_where_both_are_equal(
+    wanted: str, *, equal: bool
+) -> None:
+    where = f", where: {{country: {wanted}}}"
+    rule = RULE.format(kinds="[missing]", more=where, ceiling="{count: 1}", expires="2100-01-01")
+    more = f"equality: {{absent_is_null: {str(equal).lower()}}}\nknown_differences: [{{id: K-1, {rule}}}]\n"
+    driver = Driver(spec("{per_key: [k]}", more))
+    driver.feed(LEFT, [event(1, number) for number in range(20)])
+    driver.feed(RIGHT, [event(1, number) for number in range(1, 20)])
+    driver.comparison.review()
+    assert driver.comparison.diverged != (equal and "null" in wanted)
+
+
 def test_a_rule_covers_records_before_its_day_of_expiry_only() -> None:
     driver = known(expires="1970-01-02", ceiling="{count: 9}")
     for key, at in ((1, DAY_MS - 1), (2, DAY_MS)):

@@ -287,13 +287,18 @@ def typed(value: Any) -> Hashable:
     return int(text) if text.lstrip(b"-").isdigit() else (text,)
 
 
-def condition(spec: Spec, where: Mapping[str, WantedValues]) -> Callable[[Any], bool]:
-    """Whether a value has, in each of some fields, the value that is wanted or one of those."""
+def condition(spec: Spec, where: Mapping[str, WantedValues], absent: Any = ABSENT) -> Callable[[Any], bool]:
+    """Whether a value has, in each of some fields, the value that is wanted or one of those.
+
+    An absent field has the value `absent`.
+    """
     wanted = [(spec.path_of(field), set(map(typed, listed(values)))) for field, values in where.items()]
 
     def holds(value: Any) -> bool:
         for path, values in wanted:
             member = read(value, path)
+            if member is ABSENT:
+                member = absent
             if member is ABSENT or typed(member) not in values:
                 return False
         return True

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, time
 from typing import Any
 
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference
-from twinstream.core.events import FORM, RECORD
+from twinstream.core.events import FORM, KIND, RECORD
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.reduction import differences
 from twinstream.spec.codec.routes import condition
 from twinstream.spec.file.known_differences import KnownDifference as Declared
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import holds
+from twinstream.spec.file.paths import ABSENT, holds
+from twinstream.spec.file.values import WantedValues
 
 Holds = Callable[[Any], bool]
 
@@ -51,17 +52,28 @@ def _until(rule: Declared, running_ms: int | None) -> float:
     return math.inf if running_ms < expires_ms else -math.inf
 
 
+def _conditions(spec: Spec, where: Mapping[str, WantedValues]) -> dict[str, Holds]:
+    """By kind, whether a value fulfils `where`, if it asks for anything.
+
+    An absent field is null there where the equality of the kind says so.
+    """
+    if not where:
+        return {}
+    nulls = {kind: spec.equality_of(kind).absent_is_null for kind in spec.kind_names}
+    return {kind: condition(spec, where, None if null else ABSENT) for kind, null in nulls.items()}
+
+
 class _Coverage:
     def __init__(self, rule: Declared, spec: Spec, codec: Codec) -> None:
         self._kinds = frozenset(rule.when.divergences)
         if codec.close is not None and "extra" in self._kinds:
             self._kinds |= {"duplicate"}  # which of the two it is called makes no difference then
         where = rule.when.where
-        self._where = condition(spec, where) if where else None
         key = [] if spec.folding is None else [spec.path_of(field) for field in spec.folding.key]
         by_key = {field: wanted for field, wanted in where.items() if spec.path_of(field) in key}
         self._reads_key_only = len(by_key) == len(where)
-        self._where_of_key = self._where if spec.folding is None else condition(spec, by_key)
+        self._where = _conditions(spec, where)
+        self._where_of_key = self._where if spec.folding is None else _conditions(spec, by_key)
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
 
@@ -83,7 +95,8 @@ class _Coverage:
         events = [event for event in (finding.left, finding.right) if event is not None]
         deletes = not finding.is_whole and finding.kind != "changed"
         where = self._where_of_key if deletes else self._where
-        return where is None or all(where(self._codec.decode(event[FORM][RECORD])) for event in events)
+        forms = [event[FORM] for event in events]
+        return not where or all(where[form[KIND]](self._codec.decode(form[RECORD])) for form in forms)
 
     def _only_these_differ(self, finding: Finding) -> bool:
         left, right = finding.left, finding.right
