@@ -60,10 +60,10 @@ class CopyReader:
         form = self.form(record, side)
         return None if form is None else self.codec.canonical(form.content)
 
-    def is_refused(self, record: DrillRecord, side: Side) -> bool:
-        """Whether a record is neither an event nor left out by a rule of the comparison file."""
+    def refusal(self, record: DrillRecord, side: Side) -> str | None:
+        """Why a record is no event; None if it is one, or the comparison file leaves it out."""
         _, refused = self.codec.forms([record.held(self.spec)], side)
-        return any(one.reason is not None for one in refused)
+        return next((one.reason for one in refused), None)
 
 
 def in_order(records: Sequence[DrillRecord]) -> list[DrillRecord]:
@@ -98,7 +98,13 @@ def stretch_of(
             f"no stretch of both topics can be copied, since {why}, and the reference alone will not do "
             "where each side has a format of its own"
         )
-    kept = [record for record in read.reference if not reading.is_refused(record, Side.LEFT)]
+    refusals = [reading.refusal(record, Side.LEFT) for record in read.reference]
+    if all(refusals):
+        raise SettingsError(
+            f"nothing can be drilled on the last records of {spec.reference.topic}: none is an event of this "
+            f"comparison, the first one because: {refusals[0]}"
+        )
+    kept = [record for record, why_not in zip(read.reference, refusals, strict=True) if why_not is None]
     alone = _behind_barrier(reading, CopiedPair(kept, kept))
     why_not = _why_not(spec, alone, 0)
     if why_not is not None:
@@ -139,7 +145,7 @@ def _latest(
     left, kept = Counter(common), []
     for record, letter in zip(reversed(records), reversed(letters), strict=True):
         if letter is None:
-            if not reading.is_refused(record, side):
+            if reading.refusal(record, side) is None:
                 kept.append(record)
         elif left[letter] > 0:
             left[letter] -= 1

@@ -51,6 +51,13 @@ def test_a_few_events_are_refused() -> None:
         stretch_of(spec_with(), rides(5), rides(5))
 
 
+def test_records_of_which_none_is_an_event_are_refused_with_the_reason() -> None:
+    broken = [record(n, b"{") for n in range(30)]
+    said = r"rides.v1: none is an event of this comparison, the first one because: .*JSON"
+    with pytest.raises(SettingsError, match=said):
+        stretch_of(spec_with(), broken, broken)
+
+
 def test_sides_in_formats_of_their_own_have_no_stand_in() -> None:
     spec = spec_with("unordered", "decode: {format: json}\n").model_copy()
     own = spec.candidate.model_copy(update={"decode": spec.decode.model_copy(update={"format": "msgpack"})})
