@@ -231,9 +231,9 @@ class Worker:
             return self._wait_for_number(state)
         except SourceError as error:
             away: Dependency | None = None if isinstance(error, NoTopic) else "kafka"
-            return self._wait_for(str(error), unreachable=away)
+            return self._try_again(str(error), away)
         except StoreError as error:
-            return self._wait_for(str(error), unreachable="redis")
+            return self._try_again(str(error), "redis")
         if reason := self._run.refusal:
             return self._wait_for(reason)
         self._run.situation.waiting_for, self._run.situation.standby = None, False
@@ -400,6 +400,14 @@ class Worker:
             return self._wait_for(str(error), standby=isinstance(error, Unready))
         self._heads.divided = None
         return self._wait_for("it begins anew")
+
+    def _try_again(self, reason: str, away: Dependency | None) -> bool:
+        """Publish why it cannot start now; returns False.
+
+        What was loaded says nothing any more: a reset may take effect before it is loaded again.
+        """
+        self._run = self._new_run()
+        return self._wait_for(reason, unreachable=away)
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish the reason why there is no start yet; returns False."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from copy import deepcopy
+from unittest.mock import patch
 
 import pytest
 
 from tests.support.players import BEFORE, Players, at_the_ends, playing, request
 from tests.support.team import Team, write_all
 from twinstream.core.events import Side
+from twinstream.errors import StoreError
+from twinstream.processes.shards import ShardStore
 from twinstream.starting.reset_model import PATIENCE_SECONDS
 from twinstream.status.comparison import Reset, ResetRefused
 
@@ -81,6 +84,24 @@ def test_a_shard_for_which_kafka_is_away_says_that_it_begins_anew_when_kafka_ans
     waits = "it begins anew as soon as Kafka says which records there are (the broker does not answer)"
     assert f"shard 1 of 2: {waits}" in view.status.reason
     players.team.sources[1].down = None
+    assert players.turns().gate.answer == "pass"
+
+
+def test_a_shard_that_cannot_save_the_new_beginning_tells_nothing_of_what_was() -> None:
+    """It is restarted, and has loaded what was before the store fails, and then Kafka."""
+    players = diverged()
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    players.kill(1)
+    worker = players.team.worker(1, players.tokens[1])
+    with patch.object(ShardStore, "save", side_effect=StoreError("redis does not answer")):
+        assert not worker.start()
+    assert players.team.said(1).status.verdict == "PENDING"
+    players.team.sources[1].down = "the broker does not answer"
+    assert not worker.start()
+    assert players.team.said(1).status.verdict == "PENDING"
+    players.team.sources[1].down = None
+    players.waiting[1] = worker
+    write_all(players.team, 24)
     assert players.turns().gate.answer == "pass"
 
 
