@@ -324,10 +324,14 @@ class Worker:
 
     def _leave(self, resets: Resets) -> None:
         """End this worker: nothing that it published is valid any more."""
-        self._reports.resume({}, {}, {})
         self._resets = resets
-        self._run = self._new_run()
+        self._forget()
         self._wait_for("it begins anew")
+
+    def _forget(self) -> None:
+        """Know nothing of the comparison, as before it was loaded."""
+        self._reports.resume({}, {}, {})
+        self._run = self._new_run()
 
     def _stand_by(self) -> bool:
         """Show the owner's status, else why there is none; returns False."""
@@ -406,7 +410,7 @@ class Worker:
 
         What was loaded says nothing any more: a reset may take effect before it is loaded again.
         """
-        self._run = self._new_run()
+        self._forget()
         return self._wait_for(reason, unreachable=away)
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:

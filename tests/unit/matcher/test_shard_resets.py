@@ -95,10 +95,12 @@ def test_a_shard_that_cannot_save_the_new_beginning_tells_nothing_of_what_was() 
     worker = players.team.worker(1, players.tokens[1])
     with patch.object(ShardStore, "save", side_effect=StoreError("redis does not answer")):
         assert not worker.start()
-    assert players.team.said(1).status.verdict == "PENDING"
+    said = players.team.said(1).status
+    assert (said.verdict, said.divergences.total, said.groups) == ("PENDING", 0, [])
     players.team.sources[1].down = "the broker does not answer"
     assert not worker.start()
-    assert players.team.said(1).status.verdict == "PENDING"
+    said = players.team.said(1).status
+    assert (said.verdict, said.divergences.total, said.groups) == ("PENDING", 0, [])
     players.team.sources[1].down = None
     players.waiting[1] = worker
     write_all(players.team, 24)
