@@ -376,6 +376,8 @@ WRONG = {
     "{shards: 0}": r"at '/shards': minimum: got 0, want 1",
     "{shards: 65}": "shards: matchers share a comparison in at most 64; beyond that let Spark carry it",
     "{memoryLimit: much}": r"at '/memoryLimit': 'much' does not match pattern",
+    "{readFrom: latests}": r"at '/readFrom': 'latests' does not match pattern",
+    "{readFrom: '2026-01-01'}": r"at '/readFrom': '2026-01-01' does not match pattern",
     "{prometheusRule: {enabled: true, runbookBase: docs}}":
         r"at '/prometheusRule/runbookBase': 'docs' does not match pattern",
     "{standby: true}": r"additional properties 'standby' not allowed",
