@@ -21,6 +21,7 @@ from twinstream.offline.offset_range import Edge, OffsetRange, Recorded, stretch
 from twinstream.offline.range_edges import Edges
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, nodes
 
 NO_LIMIT = 1 << 62
 
@@ -42,7 +43,13 @@ class BoundedCheck:
         self._topics.begin(topics)
         self._stretch: OffsetRange = stretch_of(spec, archive, begin, end, slack, clock.now())
         replays = spec.duplicates.policy == "replays"
-        self._edges = Edges(self._stretch, spec.duplicates.horizon if replays else None)
+        barriers = {
+            kind
+            for node in nodes(spec.order, spec.compared_kinds)
+            if isinstance(node.order, Barrier)
+            for kind in node.order.barrier
+        }
+        self._edges = Edges(self._stretch, spec.duplicates.horizon if replays else None, barriers)
         self._check = Check(spec, self._edges)
         names = {side: spec.version_of(side).topic for side in Side}
         self._recorded = Recorded(archive, names, self._stretch.ranges, NO_LIMIT, clock, self._note_lost)

@@ -22,6 +22,9 @@ a side that is read from its first record on.
 A difference in which an event beside the stretch has changed places with one within is undecided. And where a
 scope was given up, its pieces may begin at different events, so nothing is proven.
 
+Equal barriers may belong to others than those they were paired with, if some lie beside the stretch. Then
+nothing is proven either (`barrier_shifts`).
+
 So a difference of one event counts if that event lies in the stretch, is decided, and equals none that is
 not. For two that changed places both must, and so must the witness: if one of them has no partner among the
 records read, places prove nothing.
@@ -46,6 +49,7 @@ from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
+from twinstream.offline.barrier_shifts import ReadBarrier, may_be_shifted
 from twinstream.offline.offset_range import OffsetRange, edge_text
 from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
@@ -106,7 +110,8 @@ class _SideRead:
     """What was read of a side. Before `since_ms` the other side may have had no partner yet.
 
     `first_batches` are by query the batches read first. `replays_to` are by partition the last offsets of
-    rows that may be replays of rows not read; `horizon` is None if there are none.
+    rows that may be replays of rows not read; `horizon` is None if there are none. `barriers` are by the
+    letters of their forms.
     """
 
     since_ms: float
@@ -120,6 +125,7 @@ class _SideRead:
     reached_ms: float = -inf
     doubtful: set[int] = field(default_factory=set)
     forms: Forms = field(default_factory=lambda: Forms(array("q"), array("q"), bytearray()))
+    barriers: dict[bytes, list[Line]] = field(default_factory=dict)
 
     def note_attempt(self, line: Line, attempt: Attempt) -> None:
         """Note what wrote a line: nearer to the first batch than the horizon, it may be a replay."""
@@ -133,11 +139,13 @@ class Edges:
 
     Call `note` for each line, and `note_form` for each event. After reading, call `sort`. With `go_on` a
     version is known to be still writing, so the end of reading is not its end. `replay_horizon` is in
-    batches, None where every copy is an event.
+    batches, None where every copy is an event. `barriers` are the kinds of barriers.
     """
 
-    def __init__(self, stretch: OffsetRange, replay_horizon: int | None = None) -> None:
-        self.stretch = stretch
+    def __init__(
+        self, stretch: OffsetRange, replay_horizon: int | None = None, barriers: Set[str] = frozenset()
+    ) -> None:
+        self.stretch, self._barriers = stretch, barriers
         self.go_on = False
         self._replay_horizon = replay_horizon
         self.sides = [self._side_read(side) for side in Side]
@@ -164,9 +172,11 @@ class Edges:
             of.first_ms, of.newest_ms = min(of.first_ms, at), max(of.newest_ms, at)
         return place
 
-    def note_form(self, line: Line, place: EdgePlace, letter: bytes) -> None:
-        """Remember the canonical form of an event at a place."""
+    def note_form(self, line: Line, place: EdgePlace, kind: str, letter: bytes) -> None:
+        """Remember the canonical form of an event of a kind at a place."""
         of = self.sides[line.side]
+        if kind in self._barriers:
+            of.barriers.setdefault(letter, []).append(line)
         of.forms.note(letter, line.timestamp_ms, within=place != "beside")
         if place != "within":
             of.doubtful.add(hash(letter))
@@ -189,10 +199,28 @@ class Edges:
         lacking -= Counter(_form(one, rules) for one in (*sorts["within"], *sorts["undecided"]))
         sorts["undecided"] += [one for one, form in beside if form in lacking]
         sorts["beside"] = [one for one, form in beside if form not in lacking]
-        if gave_up:
+        if gave_up or self._may_be_shifted():
             sorts["undecided"] += sorts["within"]
             sorts["within"] = []
         return Sorted(*sorts.values())
+
+    def _may_be_shifted(self) -> bool:
+        """Whether equal barriers may belong to others than those they were paired with."""
+        one, other = (self.sides[side].barriers for side in Side)
+        return any(
+            may_be_shifted(
+                [self._as_read(line) for line in one[letter]],
+                [self._as_read(line) for line in other[letter]],
+                self.stretch.slack_ms,
+            )
+            for letter in one.keys() & other.keys()
+        )
+
+    def _as_read(self, line: Line) -> ReadBarrier:
+        at, compared = line.timestamp_ms, self.stretch.parts[line.side][line.partition].compared
+        place = self._place(line.side, line.partition, line.offset, at)
+        before = line.offset < compared.start or place == "undecided"
+        return ReadBarrier(at, before, line.offset >= compared.stop or at > self._until(line.side))
 
     def _lacking(self, forms: Set[int]) -> Counter[int | None]:
         """By form, how many of its events in the stretch can have no partner near enough, each another one.

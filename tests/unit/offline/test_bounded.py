@@ -143,6 +143,34 @@ def test_an_event_beside_the_range_that_changed_places_with_one_within_is_undeci
     assert (answer["verdict"], answer["ranges"]["undecided"]["total"]) == ("INCONCLUSIVE", 1)
 
 
+DAILY = "{barrier: day, inner: {per_key: [k]}}"
+DAYS = "kinds: {day: {where: {k: d}}, event: {}}"
+
+
+def test_nothing_counts_where_equal_barriers_may_belong_to_others() -> None:
+    """The reference's first barrier is not read, so its second one is paired with the candidate's first."""
+    reference = [("a0", 890), ("d0", 900), ("a1", 2400), ("d0", 3300), ("b1", 3400)]
+    candidate = [("a0", 1740), ("d0", 1750), ("a1", 2260), ("d0", 3160), ("b1", 3260)]
+    source = topics(reference, candidate)
+    answer = check(source, at(2000), "latest", order=DAILY, more=DAYS)
+    assert (answer["verdict"], answer["examples"]) == ("INCONCLUSIVE", [])
+    assert answer["ranges"]["undecided"]["total"] > 0
+    assert check(source, order=DAILY, more=DAYS)["verdict"] == "EQUIVALENT"
+
+
+@pytest.mark.parametrize("day", [0, 3])
+def test_a_change_counts_between_equal_barriers_that_are_further_apart_than_partners(day: int) -> None:
+    """The candidate lacks a day, or only has another value in the next one."""
+    days = [("d0", moment) for moment in range(1000, 40_000, 5000)]
+    reference = sorted([*days, *(("a1", moment + 2500) for _, moment in days)], key=lambda row: row[1])
+    candidate = [(value, moment + 700) for value, moment in reference]
+    if day:
+        del candidate[2 * day]
+    candidate[2 * day + 5] = ("a2", candidate[2 * day + 5][1])
+    answer = check(topics(reference, candidate), at(1500), at(35_500), order=DAILY, more=DAYS)
+    assert answer["verdict"] == "DIVERGED"
+
+
 @pytest.mark.parametrize("order", ["unordered", "total", PER_KEY])
 def test_a_loss_is_undecided_where_an_equal_event_lies_beside_the_range(order: str) -> None:
     """The candidate may have lost the second x1, or its first one may be the partner of one from before."""
