@@ -132,6 +132,9 @@ def test_where_absent_is_null_a_right_value_may_be_either(value: Event, other: E
         equality = {"any_of": {path: f"{HERE}:none_or_one"}, "absent_is_null": True}
         answer = check({"order": "total", "equality": equality}, [wrap(value)], [wrap(other)])
         assert (answer.verdict == "EQUIVALENT") is right
+        keyed = {"order": "total", "identity": ["n"], "equality": equality}
+        (changed,) = check(keyed, [wrap(value) | {"n": 1, "x": 1}], [wrap(other) | {"n": 1, "x": 2}]).examples
+        assert (list(changed.fields) == ["x"]) is right, "two right values are not part of a difference"
 
 
 def test_an_ignored_field_is_not_seen() -> None:

@@ -43,7 +43,7 @@ class AnyOf:
     def __init__(
         self, judges: Sequence[tuple[Path, Judge]], inside: Path = (), *, absent_is_null: bool = False
     ) -> None:
-        self._judges, self._inside, self._absent_is_null = judges, inside, absent_is_null
+        self._judges, self._inside, self.absent_is_null = judges, inside, absent_is_null
         self.paths = [path for path, _ in judges]
         self.is_before: Callable[[Any], bool] = lambda _: False
 
@@ -56,7 +56,7 @@ class AnyOf:
         """The canonical value of an event, changed in place. Raises RelationError."""
         right = set(self.paths) if self.is_before(value) else self.right(value)
         for path, _ in self._judges:
-            if path in right and self._absent_is_null:
+            if path in right and self.absent_is_null:
                 _put_null(value, path)
             visit(value, path, _as_right if path in right else _as_it_is)
         return value

@@ -304,7 +304,8 @@ class Codec:
         """See `compared_pair`."""
         twin = with_closer(one.compared, other.compared, one.rules.allowed)
         same = self._judged(one.record)[0] & self._judged(other.record)[0]
-        return one.compared, with_same(one.compared, twin, same)
+        absent_is_null = one.rules.any_of is not None and one.rules.any_of.absent_is_null
+        return one.compared, with_same(one.compared, twin, same, absent_is_null=absent_is_null)
 
     def value_of(self, opened: Opened) -> Any:
         """The whole value of a record, which nobody may change."""

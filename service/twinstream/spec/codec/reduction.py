@@ -105,9 +105,11 @@ def with_closer(one: Any, other: Any, allowed: Tolerances) -> Any:
     return other
 
 
-def with_same(one: Any, other: Any, paths: Iterable[Path]) -> Any:
-    """`other` with the members of `one` at some paths."""
+def with_same(one: Any, other: Any, paths: Iterable[Path], *, absent_is_null: bool) -> Any:
+    """`other` with the members of `one` at some paths; with `absent_is_null` also where one has none."""
     for path in paths:
+        if absent_is_null:
+            other = _with_presence(one, other, path)
         other = _taken_over(one, other, path, lambda _one, _other: True)
     return other
 
@@ -320,6 +322,21 @@ def _taken_over(one: Any, other: Any, path: Path, same: Callable[[Any, Any], boo
     if type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
         return {**other, path[0]: _taken_over(one[path[0]], other[path[0]], path[1:], same)}
     return other
+
+
+def _with_presence(one: Any, other: Any, path: Path) -> Any:
+    """`other` with a member at a path, or without one, as `one` has it."""
+    if type(one) is list and type(other) is list and len(one) == len(other):
+        return [_with_presence(item, twin, path) for item, twin in zip(one, other, strict=True)]
+    if type(one) is not dict or type(other) is not dict:
+        return other
+    name, rest = path[0], path[1:]
+    if name in one and name in other:
+        return {**other, name: _with_presence(one[name], other[name], rest)} if rest else other
+    if rest:
+        return other
+    kept = {member: value for member, value in other.items() if member != name}
+    return {**kept, name: one[name]} if name in one else kept
 
 
 def differences(left: Any, right: Any, at: Path = ()) -> Iterator[tuple[Path, tuple[Any, Any]]]:
