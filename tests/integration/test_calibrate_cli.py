@@ -134,8 +134,11 @@ def test_two_topics_are_read_as_far_as_asked(folder: Path, kafka: Kafka, topic: 
     assert found["cut"]
 
     code, _, err = calibrate(folder, "--reference-offsets", "5:0-10", runs=asked)
-    assert code == 4
+    assert code == 2
     assert f"topic {topics[0]} has no partition 5" in err
+
+    code, _, err = calibrate(folder, runs=(*asked[:-1], "nowhere"))
+    assert (code, err) == (2, "twinstream: topic nowhere: there is no such topic\n")
 
     compacted = topic(config={"cleanup.policy": "compact"})
     code, _, err = calibrate(folder, runs=(*asked[:-1], compacted))

@@ -148,6 +148,10 @@ class ComparisonRun:
             self.comparison.checks.expect(side, len(topic.first))
         self.topics.begin(topics, anew.get("topics", ()))
 
+    def unfit(self) -> str | None:
+        """The reason why the topics, as they are now, cannot be compared at all. Raises SourceError."""
+        return self._unfit(self._source.topics())
+
     def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
         """The reason why these topics cannot be compared at all."""
         return self.topics.refusal(topics) or unreliable(self._spec, self._source.control())

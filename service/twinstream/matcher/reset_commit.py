@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from twinstream.checkpoints import format as checkpoint
 from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.errors import StoreError
+from twinstream.errors import SourceError, StoreError
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, OwnersRelay, Source
 from twinstream.spec.file.model import Spec
@@ -91,10 +91,12 @@ class ResetCommit:
         try:
             self._check(run, writer)
             begun = self._starts.beginning(wish, run.ground())
-        except Unsafe as reason:
+            if begun is None:
+                return None
+            if (unfit := run.unfit()) is not None:
+                raise Unsafe(unfit)
+        except (Unsafe, SourceError) as reason:
             self._refuse(wish, str(reason))
-            return None
-        if begun is None:
             return None
         made = self._with_one_more(wish.request, begun, run, resets)
         try:

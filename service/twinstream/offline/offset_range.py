@@ -316,7 +316,7 @@ class Recorded:
         clock: Clock,
         lost: Callable[[Gap], None] | None = None,
     ) -> None:
-        """Raises SourceError if a topic or a partition is missing."""
+        """Raises SettingsError if a partition is missing, and SourceError."""
         self._source, self._names, self._clock, self._note_lost = source, names, clock, lost
         topics = source.topics()
         self._spans = {side: _spans(names[side], topics[side], ranges.get(side, {})) for side in Side}
@@ -415,7 +415,7 @@ def _spans(name: str, topic: Topic, ranges: Mapping[int, range]) -> dict[int, ra
     spans = {}
     for partition in ranges or topic.first:
         if partition not in topic.first:
-            raise SourceError(f"topic {name} has no partition {partition}")
+            raise SettingsError(f"topic {name} has no partition {partition}")
         asked, first, end = ranges.get(partition, ALL_OFFSETS), topic.first[partition], topic.ends[partition]
         spans[partition] = range(max(asked.start, first), min(asked.stop, end))
     return spans

@@ -256,7 +256,7 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
 def forgotten(past: Past, known: int) -> Iterator[Hole]:
     """The hole for those that had been noted and are not among the `known` ones of the state."""
     if (number := past.account.holes - known) > 0:
-        yield Hole(f"before {LOST}, {number} stretches that were not checked had been noted")
+        yield Hole(f"before {LOST}, stretches that were not checked had been noted ({number})")
 
 
 def _is_anew(past: Past, side: Side, topic: Topic) -> bool:

@@ -38,7 +38,13 @@ def answering(status: int, parts: Iterable[bytes], **headers: str) -> Iterator[S
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    with serving(Handler) as service:
+        yield service
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[Service]:
+    server = HTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield Service(f"http://127.0.0.1:{server.server_port}")
@@ -74,6 +80,18 @@ def test_what_the_service_says_is_told_without_what_a_terminal_acts_upon(
         pytest.raises(kind, match=r"no\\x1b\[2J$"),
     ):
         ask(service, "/comparisons")
+
+
+def test_of_a_request_that_was_sent_and_not_answered_it_is_said_that_it_may_be_done() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.close_connection = True
+
+    known = "not known whether it did what was asked: see `resets` in the status"
+    with serving(Handler) as service, pytest.raises(Unreachable, match=known):
+        ask(service, "/comparisons/rides/reset", body={"reason": "new"})
+    with pytest.raises(Unreachable, match=r"correct the port$"):
+        ask(service, "/comparisons/rides/reset", body={"reason": "new"})
 
 
 def test_an_answer_that_does_not_end_is_not_waited_for() -> None:

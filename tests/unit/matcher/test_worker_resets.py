@@ -201,6 +201,15 @@ def test_a_start_that_cannot_be_is_refused_with_the_reason_and_nothing_changes(
     assert bench.storage.stored == before
 
 
+def test_a_reset_to_topics_that_cannot_be_compared_is_refused_and_nothing_changes() -> None:
+    bench, worker = diverged()
+    bench.source.set_cleanup_policy(Side.LEFT, "compact")
+    before = bench.storage.stored
+    assert not bench.reset(worker, request())
+    assert "compaction removes records that are to be compared" in refusal(bench)
+    assert bench.storage.stored == before
+
+
 def test_it_begins_at_the_start_that_was_named_also_after_restarts() -> None:
     bench, worker = diverged()
     assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10.5}))

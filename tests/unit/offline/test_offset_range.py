@@ -8,7 +8,7 @@ import pytest
 
 from loadtest.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
-from twinstream.errors import SourceError
+from twinstream.errors import SettingsError, SourceError
 from twinstream.offline.offset_range import ALL_OFFSETS, PATIENCE_SECONDS, Ranges, Recorded
 from twinstream.ports import Gap, Item
 
@@ -57,7 +57,7 @@ def test_what_comes_meanwhile_is_left() -> None:
 
 
 def test_a_partition_that_is_not_there_is_named() -> None:
-    with pytest.raises(SourceError, match="topic one has no partition 3"):
+    with pytest.raises(SettingsError, match="topic one has no partition 3"):
         read(filled(5), {Side.LEFT: {3: ALL_OFFSETS}})
 
 

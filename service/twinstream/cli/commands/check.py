@@ -18,7 +18,7 @@ from twinstream.cli.shared.progress import progress, progress_of_records
 from twinstream.cli.shared.topics import kafka_options, topics_of
 from twinstream.cli.shared.writing import files_callback, force_option, may_write, write_receipt
 from twinstream.core.events import Side
-from twinstream.errors import NoTopic, SettingsError
+from twinstream.errors import SettingsError
 from twinstream.explain.receipts.receipt import receipt_of_answer
 from twinstream.offline.bounded import BoundedCheck
 from twinstream.offline.check import check as run_check
@@ -146,12 +146,9 @@ def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bo
     begin = _begin(spec, options["begin"])
     slack = spec.overdue.after if options["slack"] is None else options["slack"]
     with topics_of(spec, options["kafka"], headers=spec.reads_marks) as source:
-        try:
-            bounded = BoundedCheck(spec, source, begin, end, slack, SystemClock())
-            with progress_of_records(bounded.size) as watched:
-                return bounded.run(watched, **asked)
-        except NoTopic as error:
-            raise SettingsError(str(error)) from None
+        bounded = BoundedCheck(spec, source, begin, end, slack, SystemClock())
+        with progress_of_records(bounded.size) as watched:
+            return bounded.run(watched, **asked)
 
 
 def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:

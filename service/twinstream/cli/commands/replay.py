@@ -150,7 +150,8 @@ def _records(spec: Spec, cases: Iterable[Case], kafka: Settings) -> Mapping[Plac
 
 def _told(answers: Sequence[Replayed]) -> Iterator[str]:
     """The counts, and the first divergences of each outcome."""
-    yield f"{len(answers):,} {'divergence' if len(answers) == 1 else 'divergences'} with the new rules:"
+    counted = f"{len(answers):,} {'divergence' if len(answers) == 1 else 'divergences'}"
+    yield f"{counted} with the new rules{':' if answers else '.'}"
     for outcome, meaning in MEANING.items():
         of_it = [answer for answer in answers if answer.outcome == outcome]
         if of_it:

@@ -27,6 +27,8 @@ TIMEOUT_SECONDS = 5.0
 
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._~-]+")
 """What a path may hold as it is; a server would take dots alone as a way to another place."""
+_SENT = (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError)
+"""The request was sent, or a part of it."""
 _WRONG = frozenset({401, 403, 404, 409, 421, 422})
 """The request is wrong: its token, role, name, time, address or parameters."""
 
@@ -171,8 +173,10 @@ def _response(
             if service.ca_file is not None:
                 hint = f"; {service.ca_file} does not name who signed its certificate"
         elif isinstance(error, httpx.RemoteProtocolError) and url.startswith("http:"):
-            hint = ", is it https?"
-        told = f"{told_of_connection(error)}{hint}"
+            hint = "; is it https?"
+        if body is not None and isinstance(error, _SENT):
+            hint += "; it is not known whether it did what was asked: see `resets` in the status"
+        told = f"{told_of_connection(error).rstrip('.')}{hint}"
         raise Unreachable(f"the service at {service} cannot be reached: {told}") from None
     return response, content
 

@@ -11,7 +11,7 @@ import click
 
 from twinstream.cli.shared.output import Unreachable
 from twinstream.core.events import Side
-from twinstream.errors import SourceError
+from twinstream.errors import NoTopic, SettingsError, SourceError
 from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
@@ -45,9 +45,11 @@ def kafka_options(what: str) -> Callable[[Command], Command]:
 
 @contextmanager
 def reaching_kafka() -> Iterator[None]:
-    """Raises Unreachable if Kafka cannot be read within the block."""
+    """Raises Unreachable if Kafka cannot be read within the block; SettingsError if a topic is missing."""
     try:
         yield
+    except NoTopic as error:
+        raise SettingsError(str(error)) from None
     except SourceError as error:
         raise Unreachable(str(error)) from None
 
