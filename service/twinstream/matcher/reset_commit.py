@@ -8,6 +8,7 @@ and the outcome goes back through the relay: the record, a refusal, or that nobo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -93,9 +94,10 @@ class ResetCommit:
             begun = self._starts.beginning(wish, run.ground())
             if begun is None:
                 return None
-            if (unfit := run.unfit()) is not None:
-                raise Unsafe(unfit)
-        except (Unsafe, SourceError) as reason:
+            with suppress(SourceError):  # The comparison that begins looks again.
+                if (unfit := run.unfit()) is not None:
+                    raise Unsafe(unfit)
+        except Unsafe as reason:
             self._refuse(wish, str(reason))
             return None
         made = self._with_one_more(wish.request, begun, run, resets)

@@ -3,11 +3,11 @@
 Equal barriers are paired in their order: the first of a side with the first of the other. In a range between
 two times, the partners of a side's first barriers may lie before all that is read. Then each barrier of the
 other side belongs to a later one of that side. The comparison holds epochs against each other that do not
-belong together, and what it finds in them proves nothing.
+belong together. What it finds in them proves nothing, unless an event has no equal one near enough.
 
 Such a *shift* fits if the barriers that it pairs are at most the slack apart, and each barrier that it leaves
 alone may have a partner that was not read. Where equal barriers follow each other more slowly than that, no
-shift fits. Nor does one where a barrier was lost: that difference is real, whichever events show it.
+shift fits. Nor does one where a barrier of the range was lost: the outputs differ, whichever events show it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,16 @@ def may_be_shifted(one: Sequence[ReadBarrier], other: Sequence[ReadBarrier], sla
 
 def _shifts(one: Sequence[ReadBarrier], other: Sequence[ReadBarrier], slack_ms: float) -> Iterator[bool]:
     """For each number of barriers of the other side that may have lost their partners: whether it fits."""
-    if not one:
-        return
-    for lost, _ in enumerate(takewhile(lambda barrier: barrier.before, other), start=1):
-        rest = other[lost:]
-        paired = min(len(one), len(rest))
-        near = (abs(a.time_ms - b.time_ms) <= slack_ms for a, b in zip(one, rest, strict=False))
-        yield all(barrier.behind for barrier in (*one[paired:], *rest[paired:])) and all(near)
+    needed, needed_too = _needed(one), _needed(other)
+    leading = sum(1 for _ in takewhile(lambda barrier: barrier.before, other)) if one else 0
+    for lost in range(1, leading + 1):
+        paired = min(len(one), len(other) - lost)
+        pairs = range(paired) if paired >= needed and lost + paired >= needed_too else None
+        yield pairs is not None and all(
+            abs(one[number].time_ms - other[lost + number].time_ms) <= slack_ms for number in pairs
+        )
+
+
+def _needed(barriers: Sequence[ReadBarrier]) -> int:
+    """How many of the first barriers must have partners: those of the others may not have been read."""
+    return len(barriers) - sum(1 for _ in takewhile(lambda barrier: barrier.behind, reversed(barriers)))

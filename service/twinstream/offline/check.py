@@ -13,7 +13,7 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import KIND, Form, Side
+from twinstream.core.events import Form, Side
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.explain.coverage import SeenEvents, coverage_of
@@ -105,7 +105,7 @@ class Check:
         place = "within" if self._edges is None else self._edges.note(line, attempt)
         if self._edges is not None and not self._edges.sharp and not refused:
             form = run.forms[0]
-            self._edges.note_form(line, place, form[KIND], self.comparison.rules.canonical(form[1]))
+            self._edges.note_form(line, place, form, self.comparison.rules.canonical(form[1]))
         if refused:
             reason = refused[0].reason
             if reason is None:

@@ -22,8 +22,9 @@ a side that is read from its first record on.
 A difference in which an event beside the stretch has changed places with one within is undecided. And where a
 scope was given up, its pieces may begin at different events, so nothing is proven.
 
-Equal barriers may belong to others than those they were paired with, if some lie beside the stretch. Then
-nothing is proven either (`barrier_shifts`).
+Equal barriers may belong to others than those they were paired with, if some lie beside the stretch
+(`barrier_shifts`). Then a difference of events that depend on them counts only if one of these events has no
+equal one near enough on the other side.
 
 So a difference of one event counts if that event lies in the stretch, is decided, and equals none that is
 not. For two that changed places both must, and so must the witness: if one of them has no partner among the
@@ -36,8 +37,9 @@ must not use up their ceilings. Nor do pairs beside it count as evidence, or rai
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf, isfinite
@@ -46,7 +48,8 @@ from typing import Any, Literal, NamedTuple
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Side
+from twinstream.core.events import FORM, KIND, OFFSET, PARTITION, TIMESTAMP_MS, Event, Form, Side
+from twinstream.core.order import dependent
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.offline.barrier_shifts import ReadBarrier, may_be_shifted
@@ -110,8 +113,8 @@ class _SideRead:
     """What was read of a side. Before `since_ms` the other side may have had no partner yet.
 
     `first_batches` are by query the batches read first. `replays_to` are by partition the last offsets of
-    rows that may be replays of rows not read; `horizon` is None if there are none. `barriers` are by the
-    letters of their forms.
+    rows that may be replays of rows not read; `horizon` is None if there are none. `barriers` are by
+    their canonical forms; each begins with the form of the first one.
     """
 
     since_ms: float
@@ -125,7 +128,7 @@ class _SideRead:
     reached_ms: float = -inf
     doubtful: set[int] = field(default_factory=set)
     forms: Forms = field(default_factory=lambda: Forms(array("q"), array("q"), bytearray()))
-    barriers: dict[bytes, list[Line]] = field(default_factory=dict)
+    barriers: dict[bytes, tuple[Form, list[tuple[int, int, int]]]] = field(default_factory=dict)
 
     def note_attempt(self, line: Line, attempt: Attempt) -> None:
         """Note what wrote a line: nearer to the first batch than the horizon, it may be a replay."""
@@ -172,11 +175,13 @@ class Edges:
             of.first_ms, of.newest_ms = min(of.first_ms, at), max(of.newest_ms, at)
         return place
 
-    def note_form(self, line: Line, place: EdgePlace, kind: str, letter: bytes) -> None:
-        """Remember the canonical form of an event of a kind at a place."""
+    def note_form(self, line: Line, place: EdgePlace, form: Form, letter: bytes) -> None:
+        """Remember the form and the canonical form of an event at a place."""
         of = self.sides[line.side]
-        if kind in self._barriers:
-            of.barriers.setdefault(letter, []).append(line)
+        if form[KIND] in self._barriers:
+            of.barriers.setdefault(letter, (form, []))[1].append(
+                (line.partition, line.offset, line.timestamp_ms)
+            )
         of.forms.note(letter, line.timestamp_ms, within=place != "beside")
         if place != "within":
             of.doubtful.add(hash(letter))
@@ -199,28 +204,55 @@ class Edges:
         lacking -= Counter(_form(one, rules) for one in (*sorts["within"], *sorts["undecided"]))
         sorts["undecided"] += [one for one, form in beside if form in lacking]
         sorts["beside"] = [one for one, form in beside if form not in lacking]
-        if gave_up or self._may_be_shifted():
-            sorts["undecided"] += sorts["within"]
-            sorts["within"] = []
+        found_within, sorts["within"] = sorts["within"], []
+        stands = self._standing(found_within, rules)
+        for divergence in found_within:
+            sorts["within" if stands(divergence) and not gave_up else "undecided"].append(divergence)
         return Sorted(*sorts.values())
 
-    def _may_be_shifted(self) -> bool:
-        """Whether equal barriers may belong to others than those they were paired with."""
+    def _standing(self, found: Sequence[Divergence], rules: Rules) -> Callable[[Divergence], bool]:
+        """Tells which of some findings are proven whatever partners equal barriers have."""
+        shifted = self._shifted()
+        if not shifted:
+            return lambda _: True
+        letters = {hash(rules.letter(event)) for one in found for _, event in one.finding.events if event}
+        forms, slack = [self.sides[side].forms.of(letters) for side in Side], self.stretch.slack_ms
+
+        def alone(side: Side, event: Event) -> bool:
+            at, others = event[TIMESTAMP_MS], forms[side.other][hash(rules.letter(event))]
+            first = bisect_left(others, (at - slack, False))
+            return self._decides(side, event) and (first == len(others) or others[first][0] > at + slack)
+
+        def stands(divergence: Divergence) -> bool:
+            finding = divergence.finding
+            events = [(side, event) for side, event in finding.events if event is not None]
+            if finding.kind != "reordered" and any(alone(side, event) for side, event in events):
+                return True
+            involved = (*events, *finding.witness)
+            return not any(
+                dependent(rules.order, one, event[FORM]) for one in shifted for _, event in involved
+            )
+
+        return stands
+
+    def _shifted(self) -> list[Form]:
+        """The forms of the barriers that may belong to others than those they were paired with."""
         one, other = (self.sides[side].barriers for side in Side)
-        return any(
-            may_be_shifted(
-                [self._as_read(line) for line in one[letter]],
-                [self._as_read(line) for line in other[letter]],
+        return [
+            one[letter][0]
+            for letter in one.keys() & other.keys()
+            if may_be_shifted(
+                [self._as_read(Side.LEFT, *place) for place in one[letter][1]],
+                [self._as_read(Side.RIGHT, *place) for place in other[letter][1]],
                 self.stretch.slack_ms,
             )
-            for letter in one.keys() & other.keys()
-        )
+        ]
 
-    def _as_read(self, line: Line) -> ReadBarrier:
-        at, compared = line.timestamp_ms, self.stretch.parts[line.side][line.partition].compared
-        place = self._place(line.side, line.partition, line.offset, at)
-        before = line.offset < compared.start or place == "undecided"
-        return ReadBarrier(at, before, line.offset >= compared.stop or at > self._until(line.side))
+    def _as_read(self, side: Side, partition: int, offset: int, at: int) -> ReadBarrier:
+        compared = self.stretch.parts[side][partition].compared
+        cut = any(part.read.start > 0 for part in self.stretch.parts[side.other].values())
+        before = (cut and offset < compared.start) or self._place(side, partition, offset, at) == "undecided"
+        return ReadBarrier(at, before, offset >= compared.stop or at > self._until(side))
 
     def _lacking(self, forms: Set[int]) -> Counter[int | None]:
         """By form, how many of its events in the stretch can have no partner near enough, each another one.
@@ -271,14 +303,17 @@ class Edges:
             return "beside"
 
         def proves(side: Side, event: Event) -> bool:
-            decided = self._of(side, event) == "within" and event[TIMESTAMP_MS] <= self._until(side)
-            return decided and hash(rules.letter(event)) not in self.sides[side].doubtful
+            return self._decides(side, event) and hash(rules.letter(event)) not in self.sides[side].doubtful
 
         if finding.kind == "reordered":
             sure = all(proves(side, event) for side, event in involved)
         else:
             sure = any(proves(side, event) for side, event in events)
         return "within" if sure else "undecided"
+
+    def _decides(self, side: Side, event: Event) -> bool:
+        """Whether the partner of an event must be among the records read."""
+        return self._of(side, event) == "within" and event[TIMESTAMP_MS] <= self._until(side)
 
     def _of(self, side: Side, event: Event) -> EdgePlace:
         return self._place(side, event[PARTITION], event[OFFSET], event[TIMESTAMP_MS])

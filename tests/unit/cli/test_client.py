@@ -82,9 +82,11 @@ def test_what_the_service_says_is_told_without_what_a_terminal_acts_upon(
         ask(service, "/comparisons")
 
 
-def test_of_a_request_that_was_sent_and_not_answered_it_is_said_that_it_may_be_done() -> None:
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.0 504 Gateway Timeout\r\n\r\n"])
+def test_of_a_request_that_was_sent_and_not_answered_it_is_said_that_it_may_be_done(answer: bytes) -> None:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            self.wfile.write(answer)
             self.close_connection = True
 
     known = "not known whether it did what was asked: see `resets` in the status"

@@ -210,6 +210,12 @@ def test_a_reset_to_topics_that_cannot_be_compared_is_refused_and_nothing_change
     assert bench.storage.stored == before
 
 
+def test_a_start_that_needs_no_look_at_the_topics_is_taken_while_kafka_is_away() -> None:
+    bench, worker = diverged()
+    bench.source.down = True
+    assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10.5}))
+
+
 def test_it_begins_at_the_start_that_was_named_also_after_restarts() -> None:
     bench, worker = diverged()
     assert bench.reset(worker, request({"at": "event_time", "field": "n", "from": 10.5}))

@@ -158,6 +158,34 @@ def test_nothing_counts_where_equal_barriers_may_belong_to_others() -> None:
     assert check(source, order=DAILY, more=DAYS)["verdict"] == "EQUIVALENT"
 
 
+def test_what_has_no_equal_one_near_enough_counts_wherever_equal_barriers_belong() -> None:
+    """And so does what does not depend on them."""
+    rows = [("d0", moment) for moment in range(1000, 40_000, 600)]
+    rows += [(f"a{moment}", moment) for moment in range(1300, 40_000, 600)]
+    reference = sorted(rows, key=lambda row: row[1])
+    lossy = [(value, moment + 50) for value, moment in reference if value != "a19300"]
+    for begin in (at(5000), at(1500)):
+        answer = check(topics(reference, lossy), begin, at(30_000), order=DAILY, more=DAYS)
+        assert (answer["verdict"], answer["divergences"]["by_kind"]["missing"]) == ("DIVERGED", 1)
+
+    apart = sorted([*reference, ("b1", 19_010), ("c1", 19_020)], key=lambda row: row[1])
+    swapped = [(value, moment + 50) for value, moment in reference]
+    swapped = sorted([*swapped, ("c1", 19_010), ("b1", 19_020)], key=lambda row: row[1])
+    branches = "{parallel: {one: {kinds: [day, event], order: %s}, other: {kinds: [x], order: total}}}"
+    kinds = "kinds: {day: {where: {k: d}}, event: {where: {k: a}}, x: {}}"
+    answer = check(topics(apart, swapped), at(5000), at(30_000), order=branches % DAILY, more=kinds)
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["reordered"]) == ("DIVERGED", 1)
+
+
+def test_barriers_of_topics_that_are_read_from_their_first_record_belong_to_their_like() -> None:
+    rows = [("d0", moment) for moment in range(1000, 40_000, 700)]
+    twice = [(f"a{number // 2}", moment + 350) for number, (_, moment) in enumerate(rows)]
+    reference = sorted([*rows, *twice], key=lambda row: row[1])
+    source = topics(reference, [*reference[:41], *reference[42:]])
+    assert check(source, at(1900), at(30_000), order=DAILY, more=DAYS)["verdict"] == "DIVERGED"
+    assert check(source, at(3900), at(30_000), order=DAILY, more=DAYS)["verdict"] == "INCONCLUSIVE"
+
+
 @pytest.mark.parametrize("day", [0, 3])
 def test_a_change_counts_between_equal_barriers_that_are_further_apart_than_partners(day: int) -> None:
     """The candidate lacks a day, or only has another value in the next one."""

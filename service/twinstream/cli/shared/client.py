@@ -27,8 +27,9 @@ TIMEOUT_SECONDS = 5.0
 
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._~-]+")
 """What a path may hold as it is; a server would take dots alone as a way to another place."""
-_SENT = (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError)
-"""The request was sent, or a part of it."""
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, ValueError)
+"""Nothing of the request was sent."""
+_UNKNOWN = "; it is not known whether it did what was asked: see `resets` in the status"
 _WRONG = frozenset({401, 403, 404, 409, 421, 422})
 """The request is wrong: its token, role, name, time, address or parameters."""
 
@@ -148,6 +149,8 @@ def ask(
             raise Refused(told)
     if response.has_redirect_location:
         told = f"that is a redirect to {printable(without_secrets(response.headers['location']))}"
+    elif body is not None and response.is_server_error and detail is None:
+        told += _UNKNOWN
     raise Unreachable(f"the service at {service} answered {response.status_code}: {told}")
 
 
@@ -174,8 +177,8 @@ def _response(
                 hint = f"; {service.ca_file} does not name who signed its certificate"
         elif isinstance(error, httpx.RemoteProtocolError) and url.startswith("http:"):
             hint = "; is it https?"
-        if body is not None and isinstance(error, _SENT):
-            hint += "; it is not known whether it did what was asked: see `resets` in the status"
+        if body is not None and not isinstance(error, _UNSENT):
+            hint += _UNKNOWN
         told = f"{told_of_connection(error).rstrip('.')}{hint}"
         raise Unreachable(f"the service at {service} cannot be reached: {told}") from None
     return response, content
