@@ -15,7 +15,8 @@ epoch then has no further events; or they have no partner, and the epoch goes on
 
 Three things limit the search. While sides are open, events behind the last pair may still find partners, so
 only some of them have a cost: the path is the cheapest for the events so far, and more events may make
-another one cheaper. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner. And above
+another one cheaper. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner; where both
+sides have such barriers, and one has more, the next pair has the first of its form on one side. And above
 `STEPS_LIMIT` or `WORK_LIMIT` barriers are paired by their own content alone.
 """
 
@@ -27,7 +28,7 @@ from heapq import heappop, heappush
 from itertools import chain, count
 from typing import NamedTuple
 
-from twinstream.core.events import Side
+from twinstream.core.events import Letter, Side
 from twinstream.core.order import BARRIER
 from twinstream.core.pairing.alignment import align
 from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, count_behind
@@ -135,6 +136,23 @@ class _Search:
             for skip_left, skip_right in ((gap, 1), (1, gap), (gap, gap)):
                 if i + skip_left <= self.end[0] and j + skip_right <= self.end[1]:
                     yield i + skip_left, j + skip_right
+        yield from self._uneven_gaps(place)
+
+    def _uneven_gaps(self, place: EpochPlace) -> Iterator[EpochPlace]:
+        """The gaps in which both sides have barriers without partners, and one side more of them.
+
+        They end at the first barrier of a side that is equal to one of the other.
+        """
+        left, right = (
+            [item.letter for item in piece.barriers[start : start + LONGEST_GAP]]
+            for piece, start in zip(self.pieces, place, strict=True)
+        )
+        firsts = _first_places(left), _first_places(right)
+        gaps = {(gap, firsts[1].get(letter, 1)) for gap, letter in enumerate(left, start=1)}
+        gaps |= {(firsts[0].get(letter, 1), gap) for gap, letter in enumerate(right, start=1)}
+        for skip_left, skip_right in sorted(gaps):
+            if 1 < skip_left != skip_right > 1:
+                yield place[0] + skip_left, place[1] + skip_right
 
     def _alike(self, place: EpochPlace) -> bool:
         left, right = self.pieces
@@ -250,6 +268,13 @@ def _places(piece: _Piece, epoch: int) -> list[int]:
     """The places of all items behind an epoch."""
     behind = zip(piece.barriers[epoch:], piece.epochs[epoch + 1 :], strict=True)
     return [item.place for barrier, events in behind for item in (barrier, *events)]
+
+
+def _first_places(letters: list[Letter]) -> dict[Letter, int]:
+    first: dict[Letter, int] = {}
+    for place, letter in enumerate(letters, start=1):
+        first.setdefault(letter, place)
+    return first
 
 
 def _skipped(start: EpochPlace, end: EpochPlace) -> int:

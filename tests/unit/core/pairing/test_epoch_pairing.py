@@ -1,10 +1,11 @@
-"""Streams are words: ``E`` is a barrier, ``F`` another one, every other letter an event of a bag."""
+"""Streams are words: ``E``, ``F``, ``G`` and ``H`` are barriers, every other letter is an event of a bag."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
@@ -15,11 +16,12 @@ from twinstream.core.pairing.pairing import pair_bag
 from twinstream.core.pairing.pieces import Item, Items, Pairing
 
 Way = list[tuple[int, int]]
+BARRIERS = "EFGH"
 
 
 def items(word: str) -> list[Item]:
     return [
-        Item(place, letter.encode(), BARRIER if letter in "EF" else letter)
+        Item(place, letter.encode(), BARRIER if letter in BARRIERS else letter)
         for place, letter in enumerate(word)
     ]
 
@@ -34,12 +36,12 @@ def paired(left: str, right: str, *, whole: bool = True) -> Pairing:
 
 def cut(word: str) -> list[Counter[str]]:
     """The events between the barriers."""
-    return [Counter(epoch) for epoch in word.replace("F", "E").split("E")]
+    return [Counter(epoch) for epoch in re.split(f"[{BARRIERS}]", word)]
 
 
 def ways(left: str, right: str, start: tuple[int, int] = (0, 0), *, straight: bool = False) -> Iterator[Way]:
     """Every way to pair equal barriers in order, or those that go straight on where the epochs are equal."""
-    epochs, marks = (cut(left), cut(right)), [[x for x in word if x in "EF"] for word in (left, right)]
+    epochs, marks = (cut(left), cut(right)), [[x for x in word if x in BARRIERS] for word in (left, right)]
     pairs = [
         (i, j)
         for i, j in product(range(start[0], len(marks[0])), range(start[1], len(marks[1])))
@@ -90,6 +92,26 @@ def test_barriers_are_paired_the_cheapest_way(left: str, whole: bool) -> None:
         possible = ways(left, right, straight=not whole)
         least = min(cost(left, right, way, whole=whole) for way in possible)
         assert cost(left, right, found, whole=whole) == least, (left, right)
+
+
+ONCE = ["".join(word) for size in range(6) for word in permutations("aaEFGH", size)]
+
+
+@pytest.mark.parametrize("left", sorted(set(ONCE))[::11])
+def test_different_barriers_are_paired_the_cheapest_way(left: str) -> None:
+    for right in sorted(set(ONCE))[::7]:
+        found = _Search((_cut(items(left)), _cut(items(right))), True).path()
+        least = min(cost(left, right, way, whole=True) for way in ways(left, right))
+        assert cost(left, right, found, whole=True) == least, (left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), [("Ea", "FGa"), ("EHaHbH", "FGHaHbH")])
+def test_barriers_behind_others_without_partners_have_theirs(left: str, right: str) -> None:
+    for one, other in ((left, right), (right, left)):
+        found = paired(one, other)
+        assert {one[place] for place in found.rest[0]} | {other[place] for place in found.rest[1]} == set(
+            "EFG"
+        )
 
 
 @pytest.mark.parametrize("limit", ["STEPS_LIMIT", "WORK_LIMIT"])
