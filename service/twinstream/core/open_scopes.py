@@ -320,13 +320,13 @@ class OpenScopes:
         """Close all scopes at the end of both sides, in the order of their events; yield their findings.
 
         The order may decide which rule covers which finding. The events that a scope returns as it closes may
-        open one that gathers, and that is complete, too.
+        open one that gathers, or one within an epoch that a side is past; that is complete, too.
         """
         self._over = True
         self._complete(index)
         self._put_in_order()
         yield from self._settle_all(index, (True, True))
-        while any(scope.gathering for scope in self.scopes):
+        while any(scope.gathering for scope in self.scopes) or next(index.torn(), None) is not None:
             self._complete(index)
             yield from self._settle_all(index, (True, True))
         self._put_in_order()

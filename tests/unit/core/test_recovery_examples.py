@@ -77,6 +77,16 @@ NAMED = {"identity": ["type", "n"]}
             "r1 E1 r2 r3 r4", "r2 r3 r4", "missing r1, missing E1", {}, id="one and its marker, the last"
         ),
         pytest.param(
+            "E1 r1 E3 r2 E4", "E7 E8 r1 E3 r2 E4", "missing E1, extra E7, extra E8", {}, id="two for one"
+        ),
+        pytest.param(
+            "r0 E1 r5 E2 r9 E3 r1",
+            "E1 r5 E2 r1",
+            "missing r0, missing r9, missing E3",
+            {},
+            id="one and its marker behind where the sides met",
+        ),
+        pytest.param(
             "r1=1 r2=2 r3=3 E", "r1=1 r2=7 r3=3 E", "changed r2=2 r2=7", NAMED, id="an event changed"
         ),
     ],
