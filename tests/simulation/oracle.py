@@ -311,9 +311,11 @@ class Oracle:
             return "nothing is said"
         view, calm = views[0], self.eras.calm(given)
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
+        never_rests = self._never_rests(view.status, given)
         if view.status.hole_count:
-            return self._unjustified(view.status, given, calm) or self._miscounted(view.status, given, calm)
-        if self._cannot_join(view.status, calm) or self._never_rests(view.status, given):
+            unjustified = self._unjustified(view.status, given, calm)
+            return unjustified if never_rests else unjustified or self._miscounted(view.status, given, calm)
+        if never_rests or self._cannot_join(view.status, calm):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
