@@ -112,12 +112,14 @@ class Forms(NamedTuple):
 class _SideRead:
     """What was read of a side. Before `since_ms` the other side may have had no partner yet.
 
-    `first_batches` are by query the batches read first. `replays_to` are by partition the last offsets of
-    rows that may be replays of rows not read; `horizon` is None if there are none. `barriers` are by
-    their canonical forms; each begins with the form of the first one.
+    `cut`: the stretch begins at a time, and there are records before all that is read. `first_batches` are
+    by query the batches read first. `replays_to` are by partition the last offsets of rows that may be
+    replays of rows not read; `horizon` is None if there are none. `barriers` are by their canonical forms;
+    each begins with the form of the first one.
     """
 
     since_ms: float
+    cut: bool
     horizon: int | None
     first_batches: dict[str, int] = field(default_factory=dict)
     replays_to: dict[int, int] = field(default_factory=dict)
@@ -159,7 +161,7 @@ class Edges:
             part.read.start > 0 for part in stretch.parts[side].values()
         )
         since_ms = -inf if began_ms is None else began_ms + stretch.slack_ms
-        return _SideRead(since_ms, self._replay_horizon if cut else None)
+        return _SideRead(since_ms, cut, self._replay_horizon if cut else None)
 
     def note(self, line: Line, attempt: Attempt | None = None) -> EdgePlace:
         """Where a line lies, as far as is known before the end is reached; `attempt` is what wrote it."""
@@ -250,8 +252,8 @@ class Edges:
 
     def _as_read(self, side: Side, partition: int, offset: int, at: int) -> ReadBarrier:
         compared = self.stretch.parts[side][partition].compared
-        cut = any(part.read.start > 0 for part in self.stretch.parts[side.other].values())
-        before = (cut and offset < compared.start) or self._place(side, partition, offset, at) == "undecided"
+        unread = offset < compared.start and self.sides[side.other].cut
+        before = unread or self._place(side, partition, offset, at) == "undecided"
         return ReadBarrier(at, before, offset >= compared.stop or at > self._until(side))
 
     def _lacking(self, forms: Set[int]) -> Counter[int | None]:
