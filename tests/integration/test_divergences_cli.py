@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support.commands import said
+from tests.support.commands import said, twinstream
 from tests.support.server import Served
-from tests.support.statuses import NAME, diverged, divergence
+from tests.support.statuses import NAME, diverged, divergence, later, status
+from twinstream.status.common import Sides
+from twinstream.status.comparison import Health
 from twinstream.status.groups import Group
 from twinstream.testing import check
 
+DEGRADED = Health(status="degraded", reasons=["Another process owns this comparison."])
+NOTHING = Sides[int](reference=0, candidate=0)
 FOUND = 600
 """More than the service gives at once."""
 
@@ -33,6 +37,16 @@ def test_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_on
     missing = listed(service, "--kind", "missing")
     assert missing.startswith("missing · ")
     assert "id m-1" in missing.splitlines()[0]
+
+
+def test_an_empty_list_is_not_shown_as_complete_before_anything_is_known(service: Served) -> None:
+    at = ("--service", service.url)
+    service.publish(status(verdict="PENDING", reason="Not known yet.", health=DEGRADED, events=NOTHING))
+    for options in ((), ("--json",), ("--by", "field")):
+        code, _, err = twinstream("divergences", NAME, *at, *options)
+        assert (code, err) == (3, "twinstream: Not known yet.\n")
+    service.publish(status(at=later(1.0)))
+    assert listed(service) == ""
 
 
 def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(service: Served) -> None:

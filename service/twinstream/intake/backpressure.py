@@ -7,7 +7,7 @@ Reading both sides equally would fill the memory with events whose partners are 
   other, and one whose end is unknown counts as behind;
 - while unmatched events take more than half of a limit, the side with more of them is not read, whatever the
   other has, until they take less than a quarter. That side may change from round to round; the other is
-  always read;
+  always read. Nobody waits for a side that is read to its end and waits itself: what it waits for is read;
 - while unmatched events take more than a quarter of a limit, the partitions of a side that are further in
   Kafka time wait for its others: else one partition would go on that the other side has not reached.
 
@@ -97,7 +97,8 @@ class Backpressure:
     def _held_back(self) -> Side | None:
         """The side not read since too many events are unmatched; bytes are as of the last survey.
 
-        If the other side has no more records, there is room left for the partners of its own events.
+        If the other side has no more records, the partners of its own events are read: while there is room,
+        and all that is not newer than its own newest record.
         """
         share = self._share()
         self._holds_back = share > HOLD_ABOVE or (self._holds_back and share >= READ_ON_BELOW)
@@ -105,7 +106,17 @@ class Backpressure:
             return None
         fuller = Side.RIGHT if self._filled(Side.RIGHT) > self._filled(Side.LEFT) else Side.LEFT
         room = share <= HOLD_ALWAYS_ABOVE and self._filled(fuller) <= HOLD_ABOVE
-        return None if room and not self._has_more(fuller.other) else fuller
+        reads_on = room or self._is_waited_for(fuller)
+        return None if reads_on and not self._has_more(fuller.other) else fuller
+
+    def _is_waited_for(self, side: Side) -> bool:
+        """Whether the other side has unmatched events, and records newer than a partition of this one."""
+        newest, other = self._intake.newest_ms[side], self._intake.newest_ms[side.other]
+        unread = self._intake.unread(side, self._ends()[side])
+        reached = min((newest.get(partition, _NOTHING) for partition in unread), default=None)
+        if reached is None or not self._waits(side.other):
+            return False
+        return reached <= max(other.values(), default=_NOTHING)
 
     def _share(self) -> float:
         """The share of the limits that all unmatched events take; 0 once no more events are kept."""

@@ -72,7 +72,9 @@ class Check:
         self.comparison = Comparison(rules, self._pairs)
         # Till all is read, since what comes later may show that there is no order.
         self.comparison.proven.vouch(0)
-        self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
+        # A range begins at its edge; within it only the time of an event tells that it is before the start.
+        starts = edges is None or spec.start.at == "event_time"
+        self.begins = Beginning(cut_in_events(spec, self._codec) if starts else None, self.comparison)
         self._seen = SeenEvents(spec, self._codec)
         self._extent = Extent()
         self._lines = 0

@@ -123,6 +123,19 @@ def test_what_a_side_that_was_read_to_its_end_waits_for_is_read(slow: Side) -> N
     assert (status.matched, status.holes) == (250, [])
 
 
+@SIDES
+def test_what_a_side_waits_for_is_read_however_full_the_limit_is_of_older_events(slow: Side) -> None:
+    bench = Bench(spec=SPEC + "limits: {unmatched_events: 100}\n", source=MemorySource(batch=10))
+    worker = bench.started()
+    bench.write(slow, *(("x", number) for number in range(50)), at_ms=1000)
+    bench.write(slow.other, *(("a", number) for number in range(40)), at_ms=2000)
+    bench.run(worker, steps=20)
+    assert worker.comparison.unmatched(slow) == 50
+    bench.write(slow, *(("a", number) for number in range(40)), at_ms=2000)
+    status = bench.run(worker, steps=20)
+    assert (status.matched, status.holes) == (40, [])
+
+
 def test_where_one_side_waits_the_other_is_waited_for() -> None:
     source = SlowSource(batch=1000)
     source.slow = Side.RIGHT

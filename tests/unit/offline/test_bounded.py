@@ -117,6 +117,16 @@ def test_what_counts_at_an_edge(
     assert (answer["verdict"], {kind: n for kind, n in kinds.items() if n}) == (verdict, found)
 
 
+def test_late_events_of_before_the_start_are_not_compared_in_a_range_either() -> None:
+    source = MemorySource(1)
+    for side, times in ((LEFT, (120, 50, 130)), (RIGHT, (120, 130))):
+        for number, time in enumerate(times):
+            source.append(side, 0, record({"ts": time}), 2000 + 1000 * number)
+    start = "start: {at: event_time, field: ts, from: 100, warm_up: 10}"
+    answer = check(source, at(500), at(4500), order="unordered", more=start)
+    assert (answer["verdict"], answer["accounts"]["reference"]["before_start"]) == ("EQUIVALENT", 1)
+
+
 def test_a_loss_between_two_times_is_a_difference() -> None:
     lossy = [row for row in LATER if row[0] != "b2"]
     answer = check(topics(SIX, lossy), at(2500), at(5000))

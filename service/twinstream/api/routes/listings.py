@@ -104,7 +104,7 @@ class UnmatchedQuery(Frozen):
     limit: int = Field(50, ge=1, le=500, description="Return at most this many.")
     cursor: str | None = Field(
         None,
-        pattern=r"^[0-9T:.+-]+Z?/(reference|candidate)/\d{1,19}/\d{1,19}$",
+        pattern=r"^[0-9-]{10}T[0-9:.]{12}Z/(reference|candidate)/[0-9]{1,19}/[0-9]{1,19}$",
         description="The `next` of the page before.",
     )
 
