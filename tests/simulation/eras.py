@@ -7,6 +7,7 @@ not taken back but by a loss of the store, and who has loaded it knows of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
@@ -25,14 +26,14 @@ class Eras:
         self._calm: dict[int, Outcome] = {}
         self._refused: set[str] = set()
         self._known: dict[str, int] = {}
-        self._asked: set[str] = set()
+        self._asked: dict[str, Asked] = {}
         self.stored = 0
         self.heard_of: dict[object, int] = {}
 
     def ask(self, start: Asked) -> ResetRequest:
         """Somebody asks for a reset to a start."""
         name = f"reset {len(self._asked) + 1}"
-        self._asked.add(name)
+        self._asked[name] = start
         return ResetRequest(id=name, by="somebody", reason="why not", address="", start=start)
 
     @property
@@ -72,7 +73,7 @@ class Eras:
         names = [reset.id for reset in status.resets]
         if status.reset_count < self._known.get(token, 0):
             self._violated(f"{token} does not know of a reset: {status.reset_count} of {self._known[token]}")
-        if len(set(names)) < len(names) or not self._asked.issuperset(names):
+        if len(set(names)) < len(names) or not self._asked.keys() >= set(names):
             self._violated(f"{token} was reset more often than was asked for: {names}")
         if self._refused.intersection(names):
             self._violated(f"{token} was reset though that was refused: {names}")
@@ -83,14 +84,20 @@ class Eras:
             return self._given
         if not status.resets:
             return None
-        key = orjson.dumps(status.resets[-1].start)
-        if key not in self._begun:
-            self._begun[key] = begun(self._given, status.resets[-1].start)
-        return self._begun[key]
+        return self._begun_at(status.resets[-1].start)
 
     def all(self) -> list[Input]:
-        """All that any process has ever spoken of."""
+        """All that any process has spoken of, or may compare though the record of its reset was lost."""
+        for start in self._asked.values():
+            if isinstance(start, dict):
+                self._begun_at(start)
         return [self._given, *self._begun.values()]
+
+    def _begun_at(self, start: Any) -> Input:
+        key = orjson.dumps(start)
+        if key not in self._begun:
+            self._begun[key] = begun(self._given, start)
+        return self._begun[key]
 
     def calm(self, given: Input) -> Outcome:
         """How it ends where nothing happens."""
