@@ -8,13 +8,10 @@ from pathlib import Path
 from tests.support.commands import said, twinstream
 from tests.support.server import Served
 from tests.support.statuses import NAME, diverged, divergence, later, status
-from twinstream.status.common import Sides
 from twinstream.status.comparison import Health
 from twinstream.status.groups import Group
 from twinstream.testing import check
 
-DEGRADED = Health(status="degraded", reasons=["Another process owns this comparison."])
-NOTHING = Sides[int](reference=0, candidate=0)
 FOUND = 600
 """More than the service gives at once."""
 
@@ -39,12 +36,11 @@ def test_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_on
     assert "id m-1" in missing.splitlines()[0]
 
 
-def test_an_empty_list_is_not_shown_as_complete_before_anything_is_known(service: Served) -> None:
-    at = ("--service", service.url)
-    service.publish(status(verdict="PENDING", reason="Not known yet.", health=DEGRADED, events=NOTHING))
+def test_an_empty_list_is_not_shown_as_complete_while_health_is_degraded(service: Served) -> None:
+    service.publish(status(health=Health(status="degraded", reasons=["The owner has died."])))
     for options in ((), ("--json",), ("--by", "field")):
-        code, _, err = twinstream("divergences", NAME, *at, *options)
-        assert (code, err) == (3, "twinstream: Not known yet.\n")
+        code, _, err = twinstream("divergences", NAME, "--service", service.url, *options)
+        assert (code, err) == (0, "twinstream: none is listed, but health is degraded: The owner has died.\n")
     service.publish(status(at=later(1.0)))
     assert listed(service) == ""
 

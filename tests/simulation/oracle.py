@@ -47,6 +47,7 @@ _UNEQUAL_COPIES = "the copies of one barrier in"
 _LOST_RANGE = re.compile(r"no longer has offsets? (?:[\d,]+–)?([\d,]+) of ")
 _FELL = re.compile(r"the matcher fell \d+ times while it took offsets? (?:([\d,]+)–)?([\d,]+) of ")
 _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
+_NOT_READ_ON = "is not read on: unmatched events take more than half of a limit"
 _TOGETHER = "all together"
 _RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
@@ -315,7 +316,7 @@ class Oracle:
         if view.status.hole_count:
             unjustified = self._unjustified(view.status, given, calm)
             return unjustified if never_rests else unjustified or self._miscounted(view.status, given, calm)
-        if never_rests or self._cannot_join(view.status, calm):
+        if never_rests or self._cannot_join(view.status, calm) or _waits_in_vain(given, view.status):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
@@ -555,6 +556,11 @@ def _waits_for_a_side(status: ComparisonStatus) -> bool:
     """Whether a side is stalled, and events of the other wait for it: two idle sides are healthy."""
     other = {"reference": Side.RIGHT, "candidate": Side.LEFT}
     return any(_of(status.unmatched, other[side]) for side in status.health.stalled)
+
+
+def _waits_in_vain(given: Input, status: ComparisonStatus) -> bool:
+    """Whether a side is not read on for lack of room, and says so."""
+    return given.limited and any(_NOT_READ_ON in reason for reason in status.health.reasons)
 
 
 def _writing(status: ComparisonStatus) -> tuple[object, ...]:

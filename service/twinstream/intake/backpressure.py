@@ -7,7 +7,7 @@ Reading both sides equally would fill the memory with events whose partners are 
   other, and one whose end is unknown counts as behind;
 - while unmatched events take more than half of a limit, the side with more of them is not read, whatever the
   other has, until they take less than a quarter. That side may change from round to round; the other is
-  always read. Nobody waits for a side that is read to its end and waits itself: what it waits for is read;
+  always read;
 - while unmatched events take more than a quarter of a limit, the partitions of a side that are further in
   Kafka time wait for its others: else one partition would go on that the other side has not reached.
 
@@ -41,7 +41,8 @@ class Backpressure:
     """The turns of the sides of one comparison, and of their partitions.
 
     `ends` returns the ends of the partitions as last polled. `left_alone` are the partitions of each side
-    that are not to be read in this round.
+    that are not to be read in this round. `in_vain` is the side with unread records that waits for the other
+    though the other is read to its end: nothing goes on until the other writes.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class Backpressure:
         self._holds_back = self._levels = False
         self._target_ms = dict.fromkeys(Side, _NOTHING)
         self.left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
+        self.in_vain: Side | None = None
 
     def next(self) -> list[Side]:
         """The sides to read in this round: the one behind first; one far ahead is left out."""
         self._level()
         ahead = self._held_back()
+        self.in_vain = ahead if ahead is not None and self._waits_in_vain(ahead) else None
         if ahead is None:
             ahead = next((side for side in Side if self._is_far_ahead(side)), None)
         if ahead is not None:
@@ -97,8 +100,7 @@ class Backpressure:
     def _held_back(self) -> Side | None:
         """The side not read since too many events are unmatched; bytes are as of the last survey.
 
-        If the other side has no more records, the partners of its own events are read: while there is room,
-        and all that is not newer than its own newest record.
+        If the other side has no more records, there is room left for the partners of its own events.
         """
         share = self._share()
         self._holds_back = share > HOLD_ABOVE or (self._holds_back and share >= READ_ON_BELOW)
@@ -106,17 +108,10 @@ class Backpressure:
             return None
         fuller = Side.RIGHT if self._filled(Side.RIGHT) > self._filled(Side.LEFT) else Side.LEFT
         room = share <= HOLD_ALWAYS_ABOVE and self._filled(fuller) <= HOLD_ABOVE
-        reads_on = room or self._is_waited_for(fuller)
-        return None if reads_on and not self._has_more(fuller.other) else fuller
+        return None if room and not self._has_more(fuller.other) else fuller
 
-    def _is_waited_for(self, side: Side) -> bool:
-        """Whether the other side has unmatched events, and records newer than a partition of this one."""
-        newest, other = self._intake.newest_ms[side], self._intake.newest_ms[side.other]
-        unread = self._intake.unread(side, self._ends()[side])
-        reached = min((newest.get(partition, _NOTHING) for partition in unread), default=None)
-        if reached is None or not self._waits(side.other):
-            return False
-        return reached <= max(other.values(), default=_NOTHING)
+    def _waits_in_vain(self, side: Side) -> bool:
+        return self._has_more(side) and not self._has_more(side.other)
 
     def _share(self) -> float:
         """The share of the limits that all unmatched events take; 0 once no more events are kept."""

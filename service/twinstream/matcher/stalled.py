@@ -7,6 +7,9 @@ Such a side is stopped or behind, which is no difference: it degrades health, an
 - An unmatched event that is older than the newest record of the other side does not make that side silent.
   Whether it is overdue is decided elsewhere (`core/clocks/arrival.py`).
 - A side that has unread records is not silent. While its end is unknown, neither silence nor health is known.
+
+A side that is not read on for lack of room, while the other has no more records, degrades health, too:
+nothing is compared until the other writes.
 """
 
 from __future__ import annotations
@@ -40,6 +43,15 @@ def silences(run: ComparisonRun) -> list[Silence]:
         if all_read is not False and (behind := _behind(run, side)) is not None:
             found.append(_told(side, behind, known=all_read is True))
     return found
+
+
+def waits_in_vain(run: ComparisonRun) -> list[str]:
+    """The sentence about a side that is not read on though the other has no more records, if there is one."""
+    side = run.turns.in_vain
+    if side is None:
+        return []
+    why = f"unmatched events take more than half of a limit, and the {NAMES[side.other]} has no more records"
+    return [f"the {NAMES[side]} is not read on: {why}; if it writes none, raise `limits`"]
 
 
 class _Behind(NamedTuple):

@@ -51,7 +51,7 @@ from twinstream.matcher.saved_heads import SavedHeads, difference_in
 from twinstream.matcher.schedule import SaveSchedule
 from twinstream.matcher.settlement import Settlement, reading_of
 from twinstream.matcher.shard_resets import ShardResets
-from twinstream.matcher.stalled import silences
+from twinstream.matcher.stalled import silences, waits_in_vain
 from twinstream.ports import (
     CheckpointStore,
     Clock,
@@ -500,8 +500,9 @@ class Worker:
             lacking = dict.fromkeys(self._reader.lacking.values())
             troubles = (*away.values(), *lacking, self._clock_skew.trouble(), *self._run.troubles())
             silent = silences(self._run)
+            in_vain = waits_in_vain(self._run)
             situation.stalled = [one.side for one in silent if one.stalled]
-            situation.troubles = [*filter(None, troubles), *(one.sentence for one in silent)]
+            situation.troubles = [*filter(None, troubles), *(one.sentence for one in silent), *in_vain]
         situation.unsaved_divergence = self.comparison.diverged and not self._schedule.hold_divergence
         made_at = self._clock.monotonic()
         said = self._run.told(made_at)

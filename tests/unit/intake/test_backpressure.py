@@ -12,6 +12,7 @@ from loadtest.memory import MemorySource
 from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.intake.backpressure import POLL_SECONDS
 from twinstream.ports import Batch, Gap
 
@@ -124,16 +125,20 @@ def test_what_a_side_that_was_read_to_its_end_waits_for_is_read(slow: Side) -> N
 
 
 @SIDES
-def test_what_a_side_waits_for_is_read_however_full_the_limit_is_of_older_events(slow: Side) -> None:
+def test_a_side_that_is_not_read_on_while_the_other_has_nothing_is_told(slow: Side) -> None:
     bench = Bench(spec=SPEC + "limits: {unmatched_events: 100}\n", source=MemorySource(batch=10))
     worker = bench.started()
-    bench.write(slow, *(("x", number) for number in range(50)), at_ms=1000)
+    bench.write(slow, *(("x", number) for number in range(50)), at_ms=2000)
     bench.write(slow.other, *(("a", number) for number in range(40)), at_ms=2000)
     bench.run(worker, steps=20)
-    assert worker.comparison.unmatched(slow) == 50
     bench.write(slow, *(("a", number) for number in range(40)), at_ms=2000)
     status = bench.run(worker, steps=20)
-    assert (status.matched, status.holes) == (40, [])
+    why = f"unmatched events take more than half of a limit, and the {NAMES[slow.other]} has no more records"
+    told = f"the {NAMES[slow]} is not read on: {why}; if it writes none, raise `limits`"
+    assert (status.health.reasons, status.holes) == ([told], [])
+    bench.write(slow.other, *(("x", number) for number in range(50)), at_ms=2000)
+    status = bench.run(worker, steps=50)
+    assert (status.matched, status.health.reasons, status.holes) == (90, [], [])
 
 
 def test_where_one_side_waits_the_other_is_waited_for() -> None:

@@ -10,7 +10,7 @@ import click
 
 from twinstream.cli.shared.client import Service, ask, path_of, service_option
 from twinstream.cli.shared.mistakes import complain
-from twinstream.cli.shared.output import EXIT_OF_VERDICT, Refused, print_divergences, print_groups, print_json
+from twinstream.cli.shared.output import Refused, print_divergences, print_groups, print_json
 from twinstream.errors import SettingsError
 from twinstream.status.common import DIVERGENCE_KINDS
 
@@ -42,38 +42,31 @@ def divergences(
     them: exact counts, keys, times, how the values changed, ids of examples. Values of fields that `show`
     does not name are masked.
 
-    Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 3 not known yet: the service
-    has not read the state of the comparison · 4 the service cannot be reached.
+    Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be
+    reached.
     """
-    unknown = _not_known(service, name)
     if by is not None:
         if explained:
             raise SettingsError("--by field sums up the divergences that count: leave --explained out")
         found = grouped(service, name, kind, limit)
         print_json(found) if as_json else print_groups(found)
-        return _ended(unknown, any(found.values()))
+        _warn(service, name, any(found.values()))
+        return 0
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
     found = listing(service, name, picked, limit)
     if as_json:
         print_json(found)
     else:
         print_divergences(found["items"])
-    return _ended(unknown, bool(found["items"]))
+    _warn(service, name, bool(found["items"]))
+    return 0
 
 
-def _not_known(service: Service, name: str) -> str | None:
-    """Why nothing is known of a comparison yet: its owner has died, say, and none has taken it over."""
-    told = ask(service, path_of(name), "verdict", "reason", "events", "health")
-    begun = told["verdict"] != "PENDING" or any(told["events"].values())
-    return None if begun or told["health"]["status"] == "ok" else told["reason"]
-
-
-def _ended(unknown: str | None, shown: bool) -> int:
-    """The exit code: an empty list is complete only if the state of the comparison was known before."""
-    if unknown is None or shown:
-        return 0
-    complain(Refused(unknown))
-    return EXIT_OF_VERDICT["PENDING"]
+def _warn(service: Service, name: str, shown: bool) -> None:
+    """Say on standard error why an empty list may lack some: no owner is heard, say."""
+    health = {"reasons": []} if shown else ask(service, path_of(name), "health")["health"]
+    if health["reasons"]:
+        complain(Refused(f"none is listed, but health is degraded: {' '.join(health['reasons'])}"))
 
 
 def grouped(service: Service, name: str, kind: str | None, limit: int) -> dict[str, list[dict[str, Any]]]:
