@@ -111,7 +111,7 @@ class Backpressure:
         return None if room and not self._has_more(fuller.other) else fuller
 
     def _waits_in_vain(self, side: Side) -> bool:
-        return self._has_more(side) and not self._has_more(side.other)
+        return bool(self._intake.unread(side, self._ends()[side])) and not self._has_more(side.other)
 
     def _share(self) -> float:
         """The share of the limits that all unmatched events take; 0 once no more events are kept."""

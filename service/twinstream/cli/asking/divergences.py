@@ -66,7 +66,7 @@ def _warn(service: Service, name: str, shown: bool) -> None:
     """Say on standard error why an empty list may lack some: no owner is heard, say."""
     health = {"reasons": []} if shown else ask(service, path_of(name), "health")["health"]
     if health["reasons"]:
-        complain(Refused(f"none is listed, but health is degraded: {' '.join(health['reasons'])}"))
+        complain(Refused(f"none is listed, but health is degraded: {'; '.join(health['reasons'])}"))
 
 
 def grouped(service: Service, name: str, kind: str | None, limit: int) -> dict[str, list[dict[str, Any]]]:
