@@ -171,7 +171,9 @@ MISUNDERSTOOD = [
     ("divergences.ndjson?limit=3", "limit: "),
     ("unmatched?side=left", "side: "),
     ("unmatched?cursor=7", "cursor: "),
-    (f"unmatched?cursor=2026-03-01T14:02:00Z/reference/{'1' * 5000}/1", "cursor: "),
+    (f"unmatched?cursor=2026-03-01T14:02:00.000Z/reference/{'1' * 5000}/1", "cursor: "),
+    ("unmatched?cursor=-1/reference/1/1", "cursor: "),
+    ("unmatched?cursor=2026-03-01T14:02:00.000Z/reference/%D9%A1/1", "cursor: "),
     ("unmatched?limit=0", "limit: "),
     ("gate?since=14:02", "since: '14:02' is not a time with a zone; write it like 2026-03-01T14:02:00Z"),
     ("gate?since=2026-03-01T14:02:00", "since: '2026-03-01T14:02:00' is not a time with a zone; "),
@@ -321,10 +323,12 @@ def test_the_service_is_ready_with_live_statuses_while_kafka_is_there_also_where
         assert "No status yet" in str(assert_problem(http.get("/readyz"), 503)["reasons"])
         silent.publish(status(at=now()))
         assert http.get("/readyz").json() == {"ready": True, "reasons": []}
-        gone = Health(status="degraded", reasons=["No broker answers since 12:00."], unreachable=["kafka"])
+        gone = Health(status="degraded", reasons=["No broker answers since 12:00"], unreachable=["kafka"])
         silent.publish(status(at=now(), health=gone))
-        reasons = assert_problem(http.get("/readyz"), 503)["reasons"]
-        assert reasons == [f"{NAME}: Kafka cannot be used: No broker answers since 12:00."]
+        problem = assert_problem(http.get("/readyz"), 503)
+        assert problem["reasons"] == [f"{NAME}: Kafka cannot be used: No broker answers since 12:00"]
+        detail: str = problem["detail"]
+        assert detail.endswith(" cannot be used: No broker answers since 12:00.")
         degraded = Health(status="degraded", reasons=["The candidate is silent."])
         silent.publish(status(at=now(), health=degraded))
         assert http.get("/readyz").status_code == 200

@@ -50,7 +50,8 @@ def divergences(
             raise SettingsError("--by field sums up the divergences that count: leave --explained out")
         found = grouped(service, name, kind, limit)
         print_json(found) if as_json else print_groups(found)
-        _warn(service, name, any(found.values()))
+        if not any(found.values()):
+            _warn(service, name)
         return 0
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
     found = listing(service, name, picked, limit)
@@ -58,15 +59,16 @@ def divergences(
         print_json(found)
     else:
         print_divergences(found["items"])
-    _warn(service, name, bool(found["items"]))
+    if not found["items"]:
+        _warn(service, name)
     return 0
 
 
-def _warn(service: Service, name: str, shown: bool) -> None:
+def _warn(service: Service, name: str) -> None:
     """Say on standard error why an empty list may lack some: no owner is heard, say."""
-    health = {"reasons": []} if shown else ask(service, path_of(name), "health")["health"]
-    if health["reasons"]:
-        complain(Refused(f"none is listed, but health is degraded: {'; '.join(health['reasons'])}"))
+    reasons = ask(service, path_of(name), "health")["health"]["reasons"]
+    if reasons:
+        complain(Refused(f"none is listed, but health is degraded: {'; '.join(reasons)}"))
 
 
 def grouped(service: Service, name: str, kind: str | None, limit: int) -> dict[str, list[dict[str, Any]]]:
