@@ -12,6 +12,8 @@ the pieces are looked at, and the order of these looks; a look that needs more e
   both sides, which grow in a fixed way. Looks behind barriers and in step come in the order of the shorter of
   their two lengths, so either side may be ahead.
 
+The content of a piece is its events in their order there. Those of several partitions lie as they came in.
+
 The content decides the limit, too: a scope is too large if its pieces have not met within the limit, in step.
 No look goes beyond the limit on either side.
 """
