@@ -80,6 +80,14 @@ def test_a_token_may_be_the_password_of_an_address(service: Served) -> None:
     assert ask(service, "/v1/me", headers=headers).json()["name"] == "viewer"
 
 
+def test_the_login_at_a_proxy_that_passes_it_on_does_not_hide_the_cookie(service: Served) -> None:
+    login = {"Authorization": f"Basic {base64.b64encode(b'anyone:of the proxy').decode()}"}
+    cookie = {"Cookie": f"twinstream_token={READER}"}
+    assert ask(service, "/v1/me", headers=login | cookie).json()["name"] == "viewer"
+    for headers in (login, login | {"Cookie": "twinstream_token=x"}, bearer("x" * 30) | cookie):
+        assert ask(service, "/v1/me", headers=headers).status_code == 401
+
+
 def test_changes_need_the_role_operate(service: Served) -> None:
     path = f"/v1/comparisons/{NAME}/reset"
     for method in ("POST", "PUT", "PATCH", "DELETE"):

@@ -24,16 +24,16 @@ def test_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_on
     service: Served,
 ) -> None:
     service.publish(
-        *[divergence(f"d-{number}") for number in range(FOUND)], divergence("m-1", kind="missing")
+        *[divergence(f"{number:016x}") for number in range(FOUND)], divergence("f" * 16, kind="missing")
     )
-    ids = ["m-1", *(f"d-{number}" for number in reversed(range(FOUND)))]
+    ids = ["f" * 16, *(f"{number:016x}" for number in reversed(range(FOUND)))]
     for limit in (1000, 2):
         listing = json.loads(listed(service, "--limit", str(limit), "--json"))
         assert [each["id"] for each in listing["items"]] == ids[:limit]
         assert (listing["next"] is None) == (limit == 1000)
     missing = listed(service, "--kind", "missing")
     assert missing.startswith("missing · ")
-    assert "id m-1" in missing.splitlines()[0]
+    assert f"id {'f' * 16}" in missing.splitlines()[0]
 
 
 def test_an_empty_list_is_not_shown_as_complete_while_health_is_degraded(service: Served) -> None:

@@ -33,7 +33,7 @@ def found(service: Served) -> None:
 
 
 PICKED = {
-    "": "gfedba",
+    "": "bgfeda",
     "kind=missing": "da",
     "scope=ad_id=3": "a",
     "scope=country=FR": "b",
@@ -50,7 +50,7 @@ PICKED = {
     "to=2026-03-01T12:00:30Z": "gfeda",
     "from=2026-03-01T13:00:00%2B01:00&to=2026-03-01T12:01:00Z": "gfeda",
     "explained=true": "c",
-    "explained=false": "gfedba",
+    "explained=false": "bgfeda",
     "late=true": "d",
     "late=false&kind=missing": "a",
     "tainted=true": "e",
@@ -70,28 +70,30 @@ def test_divergences_are_picked(http: httpx.Client) -> None:
 
 
 def test_a_cursor_goes_on_where_it_stood_although_new_ones_come(service: Served, http: httpx.Client) -> None:
-    service.publish(*[divergence(str(number)) for number in range(6)])
+    ids = [f"{number:016x}" for number in range(7)]
+    service.publish(*map(divergence, ids[:6]))
     seen, cursor = [], ""
     for _ in range(3):
         page = http.get(f"{BASE}/divergences?limit=2{cursor}").json()
         seen += [item["id"] for item in page["items"]]
         cursor = f"&cursor={page['next']}"
-        service.publish(divergence(f"new-{len(seen)}"), divergence("4", kind="missing"))
-    assert seen == ["5", "4", "3", "2", "1", "0"]
+        service.publish(divergence(ids[6]), divergence(ids[4], kind="missing"))
+    assert seen == ids[5::-1]
     assert page["next"] is None
 
 
 def test_everything_that_names_a_divergence_is_exported_a_line_each(
     service: Served, http: httpx.Client
 ) -> None:
-    service.publish(*[divergence(str(number)) for number in range(1500)])
+    ids = [f"{number:016x}" for number in range(1500)]
+    service.publish(*map(divergence, ids))
     for response in (
         http.get(f"{BASE}/divergences.ndjson"),
         http.get(f"{BASE}/divergences", headers={"Accept": "application/x-ndjson"}),
     ):
         assert response.headers["content-type"] == "application/x-ndjson"
         lines = [json.loads(line) for line in response.text.splitlines()]
-        assert [line["id"] for line in lines] == [str(number) for number in reversed(range(1500))]
+        assert [line["id"] for line in lines] == ids[::-1]
         position = {"topic": "ads.reference", "partition": 1, "offset": 2504}
         assert lines[0]["positions"]["reference"] == position
         assert {"kind", "scope", "first_seen"} <= lines[0].keys()

@@ -32,6 +32,20 @@ def with_sentences(groups: Sequence[Group], whole: Whole) -> list[Group]:
     ]
 
 
+def provisional_with_sentences(
+    provisional: Sequence[Group], final: Sequence[Group], whole: Whole
+) -> list[Group]:
+    """The provisional groups with their texts.
+
+    Those of one that is also final are only its newest differences. Where they lie speaks for no cause.
+    """
+    known = {group.id for group in final}
+    return [
+        group.model_copy(update={"cause": None}) if group.id in known else group
+        for group in with_sentences(provisional, whole)
+    ]
+
+
 def without_values(groups: Iterable[Group]) -> tuple[Group, ...]:
     """The groups without what may be a value of an event: members, names of keys, and constants."""
     bare = (

@@ -21,7 +21,7 @@ from twinstream.explain.coverage import coverage_of
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.reason import compared_text, found_text, undiverged
 from twinstream.grouping.extent import whole_of
-from twinstream.grouping.wording import with_sentences
+from twinstream.grouping.wording import provisional_with_sentences, with_sentences
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.ports import Clock
@@ -157,7 +157,9 @@ class Reporter:
             closed_divergences=_counts(situation.saved.by_kind),
             counted_divergences=_counts(situation.saved.by_first_kind),
             groups=with_sentences(situation.groups, whole),
-            provisional_groups=with_sentences(situation.provisional_groups, whole),
+            provisional_groups=provisional_with_sentences(
+                situation.provisional_groups, situation.groups, whole
+            ),
             found=situation.found,
             explained_by_rule=comparison.differences.known.counts,
             checks=results(comparison, spec, situation.saved.checks),

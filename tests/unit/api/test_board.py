@@ -335,16 +335,16 @@ def test_of_a_flood_what_names_each_divergence_stays() -> None:
     for number in range(10):
         log.upsert(divergence(str(number)))
     log.upsert(divergence("0", kind="missing"))
-    assert [(one.id, one.kind) for one in log.identities()][:2] == [("0", "missing"), ("9", "changed")]
+    assert [(one.id, one.kind) for one in log.identities()][-2:] == [("1", "changed"), ("0", "missing")]
     assert len([*log.identities()]) == 10
-    assert [one.id for one in log.page(10).items] == ["0", "9", "8"]
+    assert [one.id for one in log.page(10).items] == ["9", "8", "7"]
     assert log.withdraw("1")
     assert "1" not in {one.id for one in log.identities()}
 
 
 def test_examples_of_known_differences_push_nothing_out_that_counts() -> None:
     log = DivergenceLog(kept=2)
-    log.upsert(divergence("counts"))
+    log.upsert(divergence("counts", first_seen=START - timedelta(seconds=1)))
     for number in range(5):
         log.upsert(divergence(str(number), explained="PRICE-17"))
     assert [one.id for one in log.page(10).items] == ["4", "3", "counts"]
@@ -373,6 +373,20 @@ def test_pages_of_divergences_hold_each_once_although_new_ones_come() -> None:
     third = log.page(2, second.next)
     assert "".join(report.id for page in (first, second, third) for report in page.items) == "43210"
     assert third.next is None
+
+
+def test_processes_that_hear_of_divergences_in_another_order_list_them_alike_and_share_cursors() -> None:
+    reports = [
+        divergence(str(number), first_seen=START + timedelta(seconds=number // 2)) for number in range(8)
+    ]
+    one, other = DivergenceLog(kept=6), DivergenceLog(kept=6)
+    for report in reports:
+        one.upsert(report)
+    for report in sorted(reports, key=lambda report: report.id, reverse=True):
+        other.upsert(report)
+    assert one.page(6).items == other.page(6).items == reports[:1:-1]
+    assert other.page(3, one.page(3).next).items == reports[4:1:-1]
+    assert [*one.identities()] == [*other.identities()]
 
 
 def test_a_page_of_one_kind_leaves_the_others_out() -> None:

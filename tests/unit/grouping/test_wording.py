@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from twinstream.grouping.wording import Whole, cause, sentence
+from twinstream.grouping.wording import Whole, cause, provisional_with_sentences, sentence
 from twinstream.status.groups import Group, KeyShare, Member, PartitionShare, Pattern
 
 MIDNIGHT = datetime(2013, 3, 10, tzinfo=UTC)
@@ -98,6 +98,14 @@ def test_a_time_shifted_only_for_a_while_is_a_cause() -> None:
     assert cause(day, throughout) is None
     mixed = day.model_copy(update={"patterns": [later.model_copy(update={"count": 39})]})
     assert cause(mixed, year) is None
+
+
+def test_the_newest_differences_of_a_final_group_have_no_cause_of_their_own() -> None:
+    whole = Whole({"reference": {0: (0, 10_000)}})
+    newest = [group(id=name, partitions=[share(0, 40, 9_000, 9_900)]) for name in ("known", "new")]
+    known, new = provisional_with_sentences(newest, [group(id="known")], whole)
+    assert (known.text, known.cause) == (sentence(newest[0], whole), None)
+    assert new.cause == cause(newest[1], whole) is not None
 
 
 def test_others_have_no_cause() -> None:

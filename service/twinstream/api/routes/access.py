@@ -63,8 +63,9 @@ class AccessControl(HttpMiddleware):
 
     def _known(self, scope: Scope, keys: Keys) -> Response | None:
         path, method = route(scope), scope["method"]
-        token = given(Headers(scope=scope))
-        holder = keys.holder(token) if token else None
+        tokens = given(Headers(scope=scope))
+        token = next(filter(keys.holder, tokens), tokens[0])
+        holder = keys.holder(token)
         if holder is not None:
             _tell(scope, holder, lambda: keys.holder(token) == holder)
         if OPEN.fullmatch(path):
@@ -75,14 +76,15 @@ class AccessControl(HttpMiddleware):
         return None if holder.may(needed) else _forbidden(holder, method, path)
 
 
-def given(headers: Headers) -> str:
-    """The token of a request; empty if it has none."""
+def given(headers: Headers) -> tuple[str, ...]:
+    """The token of a request, empty if it has none; two where `Basic` may be the login at a proxy."""
+    cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return rest.strip()
+        return (rest.strip(),)
     if scheme.lower() == "basic":
-        return _password(rest.strip())
-    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        return _password(rest.strip()), cookie
+    return (cookie,)
 
 
 def route(scope: Scope) -> str:

@@ -1,7 +1,7 @@
 """``/v1/comparisons/{name}/divergences`` and ``…/unmatched``: divergences and unmatched events, in pages.
 
-A page names where the next one begins. New divergences come before the first page, so a cursor stays valid;
-for unmatched events the cursor is a point in the order of time.
+A page names where the next one begins: a cursor is a point in the order of time, so it stays valid, and it is
+good for each process of the API.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twinstream.api.http.schemas import Listing, Unmatched
 from twinstream.api.routes.comparisons import comparison_router
 from twinstream.api.routes.problems import ZONED
 from twinstream.api.state.board import Board
-from twinstream.api.state.divergences import DivergenceLog, Identity
+from twinstream.api.state.divergences import DivergenceLog, Identity, Place
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats import jsontext
@@ -91,7 +91,11 @@ class DivergenceQuery(DivergenceFilter):
     """The filter, and the page."""
 
     limit: int = Field(50, ge=1, le=500, description="Return at most this many.")
-    cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
+    cursor: str | None = Field(
+        None,
+        pattern=r"^[0-9-]{10}T[0-9:.]{15}Z/[0-9a-f]{16}$",
+        description="The `next` of the page before.",
+    )
 
 
 class UnmatchedQuery(Frozen):
@@ -125,7 +129,8 @@ def listings_router(board: Board) -> APIRouter:
         log = board.divergences(name)
         if NDJSON in request.headers.get("accept", ""):
             return exported(log, query)
-        items, after = log.page(query.limit, query.cursor, query.wants)
+        before = None if query.cursor is None else Place.named(query.cursor)
+        items, after = log.page(query.limit, before, query.wants)
         page = Listing[DivergenceReport](items=items, next=None if after is None else str(after))
         return of_model(page).answer(request)
 

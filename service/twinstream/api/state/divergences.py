@@ -1,5 +1,8 @@
 """Holds the divergences of one comparison for the API: newest first, paged by a cursor.
 
+The time at which a divergence was first seen is its place. So all processes list them alike, also after a
+restart, and take each other's cursors.
+
 They are bounded in number and in bytes; beyond that the oldest are dropped, and stay counted. The identity of
 a divergence is small, so far more identities are kept than whole reports.
 """
@@ -7,10 +10,13 @@ a divergence is small, so far more identities are kept than whole reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from heapq import merge
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from sortedcontainers import SortedDict
 
 from twinstream.status.common import DivergenceKind, Frozen, Sides
 from twinstream.status.comparison import DivergenceReport, Position
@@ -44,11 +50,30 @@ T = TypeVar("T", DivergenceReport, Identity)
 Predicate = Callable[[AnyDivergence], bool]
 
 
+class Place(NamedTuple):
+    """The place of a divergence among all of its comparison; `moment` is when it was first seen, in UTC.
+
+    >>> Place.named("2026-01-01T00:00:00.000000Z/00ff00ff00ff00ff").moment
+    '2026-01-01T00:00:00.000000Z'
+    """
+
+    moment: str
+    id: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+    @classmethod
+    def named(cls, name: str) -> Place:
+        """The place of this name."""
+        return cls(*name.split("/"))
+
+
 class Page(NamedTuple):
-    """Some divergences, newest first, and the cursor of the next page, None at the end."""
+    """Some divergences, newest first, and the place behind which the next page begins, None at the end."""
 
     items: list[DivergenceReport]
-    next: int | None
+    next: Place | None
 
 
 def every(_one: AnyDivergence) -> bool:
@@ -57,50 +82,43 @@ def every(_one: AnyDivergence) -> bool:
 
 
 class DivergenceLog:
-    """Divergences in the order in which they first came.
+    """Divergences in the order in which they were first seen.
 
-    A report with a known id replaces the older report and keeps its place, so a page does not jump while a
-    scope is still being explained. Dropped reports leave their identity. Reports covered by a known
-    difference have a bound of their own, so that they displace none that counts.
+    A report with a known id replaces the older report, so a page does not jump while a scope is still being
+    explained. Dropped reports leave their identity. Reports covered by a known difference have a bound of
+    their own, so that they displace none that counts.
     """
 
     def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
         # Those that count, and those that are explained.
         self._reports = [_Bounded[DivergenceReport](kept, kept_bytes) for _ in range(2)]
         self._identities = [_Bounded[Identity](IDENTITIES_KEPT, IDENTITIES_BYTES) for _ in range(2)]
-        self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
         """Add a new divergence, or update an old one; beyond the bound the oldest is dropped."""
         part = int(report.explained is not None)
-        number = self._reports[part].number(report.id)
-        if number is None:
-            self.withdraw(report.id)
-            self._last += 1
-            number = self._last
-        self._reports[part].put(number, report)
-        self._identities[part].put(number, _identity(report))
+        self._forget(report.id, 1 - part)
+        self._reports[part].put(report)
+        self._identities[part].put(_identity(report))
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that was replaced; False if it was not known."""
-        for reports in self._reports:
-            reports.pop(identifier)
-        return any(identities.pop(identifier) for identities in self._identities)
+        return any(self._forget(identifier, part) for part in range(2))
+
+    def _forget(self, identifier: str, part: int) -> bool:
+        self._reports[part].pop(identifier)
+        return self._identities[part].pop(identifier)
 
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
         return self._reports[0].get(identifier) or self._reports[1].get(identifier)
 
-    def page(self, limit: int, before: int | None = None, wanted: Predicate = every) -> Page:
-        """At most `limit` divergences that satisfy `wanted`, from those older than the cursor `before`.
+    def page(self, limit: int, before: Place | None = None, wanted: Predicate = every) -> Page:
+        """At most `limit` divergences that satisfy `wanted`, from those older than the place `before`.
 
         Runtime complexity: O(kept), which is small and bounded.
         """
-        found = (
-            (number, report)
-            for number, report in _newest_first(self._reports)
-            if (before is None or number < before) and wanted(report)
-        )
+        found = (one for one in _newest_first(self._reports, before) if wanted(one[1]))
         items = list(islice(found, limit + 1))
         after = items[limit - 1][0] if len(items) > limit else None
         return Page([report for _, report in items[:limit]], after)
@@ -110,50 +128,51 @@ class DivergenceLog:
         return (one for _, one in _newest_first(self._identities))
 
 
+def _place(one: AnyDivergence) -> Place:
+    moment = one.first_seen.astimezone(UTC).isoformat(timespec="microseconds")
+    return Place(moment.replace("+00:00", "Z"), one.id)
+
+
 def _identity(report: DivergenceReport) -> Identity:
     known = {name: getattr(report, name) for name in Identity.model_fields}
     return Identity(**{**known, "fields": tuple(report.fields)})
 
 
 class _Bounded(Generic[T]):
-    """Divergences, oldest first, each with the number that gives its place among all.
-
-    They are bounded in number and in bytes; the last one always stays.
-    """
+    """Divergences by their places; bounded in number and in bytes, but the newest always stays."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
-        self._kept: dict[str, tuple[int, T, int]] = {}
+        self._kept: SortedDict[Place, tuple[T, int]] = SortedDict()
+        self._places: dict[str, Place] = {}
         self._bytes = 0
 
-    def put(self, number: int, one: T) -> None:
+    def put(self, one: T) -> None:
         """Add one, replacing the one with its id; beyond the bound the oldest are dropped."""
-        size = len(one.model_dump_json())
-        self._bytes += size - self._kept.get(one.id, (number, one, 0))[2]
-        self._kept[one.id] = number, one, size
+        self.pop(one.id)
+        place, size = _place(one), len(one.model_dump_json())
+        self._kept[place], self._places[one.id] = (one, size), place
+        self._bytes += size
         while len(self._kept) > self._most or (self._bytes > self._most_bytes and len(self._kept) > 1):
-            self.pop(next(iter(self._kept)))
+            self.pop(self._kept.peekitem(0)[0].id)
 
     def pop(self, identifier: str) -> bool:
         """Remove one; returns whether it was there."""
-        gone = self._kept.pop(identifier, None)
-        self._bytes -= 0 if gone is None else gone[2]
-        return gone is not None
-
-    def number(self, identifier: str) -> int | None:
-        """The number of one of them."""
-        found = self._kept.get(identifier)
-        return found and found[0]
+        place = self._places.pop(identifier, None)
+        if place is not None:
+            self._bytes -= self._kept.pop(place)[1]
+        return place is not None
 
     def get(self, identifier: str) -> T | None:
         """One of them."""
-        found = self._kept.get(identifier)
-        return found and found[1]
+        place = self._places.get(identifier)
+        return None if place is None else self._kept[place][0]
 
-    def newest_first(self) -> Iterator[tuple[int, T]]:
-        """All of them, with their numbers."""
-        return ((number, one) for number, one, _ in reversed(self._kept.values()))
+    def newest_first(self, before: Place | None) -> Iterator[tuple[Place, T]]:
+        """Those older than a place, or all, with their places."""
+        places = self._kept.irange(maximum=before, inclusive=(True, False), reverse=True)
+        return ((place, self._kept[place][0]) for place in places)
 
 
-def _newest_first(parts: Iterable[_Bounded[T]]) -> Iterator[tuple[int, T]]:
-    return merge(*(part.newest_first() for part in parts), key=lambda one: -one[0])
+def _newest_first(parts: Iterable[_Bounded[T]], before: Place | None = None) -> Iterator[tuple[Place, T]]:
+    return merge(*(part.newest_first(before) for part in parts), key=itemgetter(0), reverse=True)

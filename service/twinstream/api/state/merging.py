@@ -37,7 +37,7 @@ from twinstream.explain.reason import compared_text, found_text, of_shards, undi
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
-from twinstream.grouping.wording import with_sentences
+from twinstream.grouping.wording import provisional_with_sentences, with_sentences
 from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import Accounts, SideName, Sides, Verdict
 from twinstream.status.comparison import (
@@ -83,6 +83,7 @@ def merged(
     verdict, reason = _judged(expected, said, coverage, holes, waiting, explained)
     first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
     extent = whole_of(progress, coverage, _verified_time(shards)[0])
+    groups = merged_groups(status.groups for status in statuses)
     whole = first.model_copy(
         update={
             "verdict": verdict,
@@ -97,9 +98,9 @@ def merged(
             "divergences": merged_counts(status.divergences for status in statuses),
             "closed_divergences": merged_counts(status.closed_divergences for status in statuses),
             "counted_divergences": merged_counts(status.counted for status in statuses),
-            "groups": with_sentences(merged_groups(status.groups for status in statuses), extent),
-            "provisional_groups": with_sentences(
-                merged_groups(status.provisional_groups for status in statuses), extent
+            "groups": with_sentences(groups, extent),
+            "provisional_groups": provisional_with_sentences(
+                merged_groups(status.provisional_groups for status in statuses), groups, extent
             ),
             "explained_by_rule": explained.by_rule,
             "found": TimesFound(status.found for status in statuses).told(),
