@@ -10,6 +10,7 @@ from typing import Any
 
 from twinstream.core.accounting.proven import NEVER
 from twinstream.core.arrivals.run import Run
+from twinstream.core.checks.property import BARRIER, NO_PROBLEM, Lacking
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS
 from twinstream.core.diagnosis.known_differences import KnownDifferences
@@ -116,8 +117,11 @@ class Check:
                 self.comparison.stop(line.side, run, reason)
                 reason = None
         else:
-            if self._facts is not None and place == "within":
-                run = run._replace(facts=self._facts.facts((line.record,), (line.key,), run.forms, line.side))
+            if self._facts is not None and place != "beside":
+                facts = self._facts.facts((line.record,), (line.key,), run.forms, line.side)
+                if self._edges is not None and self._edges.may_be_replay(line):
+                    facts = [list(map(_in_doubt, of_row)) for of_row in facts]
+                run = run._replace(facts=facts)
             compared, reason = self.begins.feed(line.side, run)
             for side, behind in compared:
                 self._seen.note(side, behind.forms)
@@ -333,6 +337,12 @@ class Check:
         return f"{what}. Compared {self._spec.order_text}."
 
 
+def _in_doubt(fact: Any) -> Any:
+    """What is sure of a row, known by its fact for a check, that may be no row of its own."""
+    is_sure = fact is None or fact is BARRIER or fact == NO_PROBLEM
+    return fact if is_sure else Lacking("may be a replay of one that was not read, from before the range")
+
+
 def check(
     spec: Spec,
     lines: Iterable[Line],
@@ -361,12 +371,19 @@ def equivalent(spec: Spec, lines: Iterable[Line]) -> bool:
 def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
     """A comparison, and the lines to feed it."""
     run = Check(spec)
-    if run.comparison.copies or run.begins.waiting is not None:
+    comparison = run.comparison
+    if (
+        comparison.copies
+        or comparison.retries is not None
+        or spec.all_checks
+        or run.begins.waiting is not None
+    ):
         partitions, lines = with_partitions(lines)
         if spec.co_partitioned:
             both = partitions[0] | partitions[1]  # A side may have a partition without a line.
             partitions = both, both
         run.begins.expect(partitions)
         for side in Side:
-            run.comparison.expect_partitions(side, partitions[side])
+            comparison.expect_partitions(side, partitions[side])
+            comparison.checks.expect_rows(side, len(partitions[side]))
     return run, lines

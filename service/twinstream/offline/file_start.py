@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
@@ -36,10 +37,13 @@ def with_partitions(lines: Iterable[Line]) -> tuple[Partitions, Iterator[Line]]:
     """The partitions of all events, and the lines again. Complexity: O(1) memory beyond `IN_MEMORY_BYTES`."""
     spool = cast("IO[bytes]", SpooledTemporaryFile(IN_MEMORY_BYTES))  # noqa: SIM115 - closed when read
     found: tuple[set[int], set[int]] = (set(), set())
-    for line in lines:
-        if line.record is not None:
-            found[line.side].add(line.partition)
-        marshal.dump((int(line.side), *line[1:-2], list(line.headers), line.key), spool)
+    with ExitStack() as unread:
+        unread.enter_context(spool)
+        for line in lines:
+            if line.record is not None:
+                found[line.side].add(line.partition)
+            marshal.dump((int(line.side), *line[1:-2], list(line.headers), line.key), spool)
+        unread.pop_all()
     spool.seek(0)
     return (frozenset(found[0]), frozenset(found[1])), _read_again(spool)
 

@@ -177,6 +177,10 @@ class Edges:
             of.first_ms, of.newest_ms = min(of.first_ms, at), max(of.newest_ms, at)
         return place
 
+    def may_be_replay(self, line: Line) -> bool:
+        """Whether a noted line may be a replay of a row that was not read."""
+        return line.offset <= self.sides[line.side].replays_to.get(line.partition, -1)
+
     def note_form(self, line: Line, place: EdgePlace, form: Form, letter: bytes) -> None:
         """Remember the form and the canonical form of an event at a place."""
         of = self.sides[line.side]

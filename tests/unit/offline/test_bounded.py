@@ -494,6 +494,34 @@ def test_checks_are_of_the_range_alone_and_know_the_number_of_partitions() -> No
     assert (later["state"], later["violations"]) == ("violated", 3)
 
 
+EACH_BY_ITSELF = "checks: [{id: typed, types: {n: integer}}]\n"
+
+
+def test_a_check_looks_at_rows_of_the_range_of_which_the_other_side_may_have_no_partner_yet() -> None:
+    """The reference begins at 3.7 s, so a candidate's row before 4.7 s may have none."""
+    before: Written = [(f"z{n}", 100 * n) for n in range(1, 20)]
+    source = topics([("aX", 3700), ("a2", 5000)], [*before, ("aX", 3000), ("a2", 4300)])
+    (typed,) = check(source, at(2800), order="unordered", more=EACH_BY_ITSELF)["checks"]
+    for side in ("reference", "candidate"):
+        assert (typed[side]["state"], typed[side]["checked"], typed[side]["violations"]) == ("violated", 2, 2)
+
+
+def test_of_what_may_be_a_replay_a_check_says_only_what_is_sure() -> None:
+    """From 4.5 s on with 1 s of slack, rows of the batches 7 to 9 are read: two batches may be replays."""
+    batches = "1000:z1:1/e/0.0 5000:a1:7/e/0.0 6000:a2:8/e/0.0 7000:a3:9/e/0.0"
+    each = {
+        "more": "checks: [{id: given, not_null: [n]}, {id: once, once: [k, n], horizon: 1h}]\n" + REPLAYS_2
+    }
+    given, once = check(in_batches(batches, batches), at(4500), **each)["checks"]
+    assert (given["candidate"]["state"], given["candidate"]["checked"]) == ("holds", 3)
+    assert (once["candidate"]["state"], once["candidate"]["checked"]) == ("undecided", 3)
+    assert "may be a replay of one that was not read" in once["candidate"]["reason"]
+    for last, found in (("7000:a3:9/e/0.0", ("violated", 1)), ("", ("undecided", 0))):
+        written = batches.replace("7000:a3:9/e/0.0", last)
+        (typed,) = check(in_batches(written, written), at(4500), more=EACH_BY_ITSELF + REPLAYS_2)["checks"]
+        assert (typed["candidate"]["state"], typed["candidate"]["violations"]) == found
+
+
 @pytest.mark.parametrize("order", ["unordered", PER_KEY])
 def test_a_kind_that_has_matched_beside_the_range_alone_is_no_evidence(order: str) -> None:
     more = "kinds: {a: {where: {k: a}}, b: {where: {k: b}}}\nevidence: {matched: 1}\n"

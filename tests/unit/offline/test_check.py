@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.retries import replays, rows
 from tests.support.streams import SPEAKING, record, spec, trace
 from twinstream.core.events import Side
 from twinstream.errors import InputError
@@ -207,6 +208,38 @@ def test_dependent_events_in_two_partitions_prove_nothing_whichever_come_first(
             found = check(spec(order), given)
             assert (found["verdict"], found["decided_at"]) == ("INCONCLUSIVE", None)
             assert "are in two partitions (0 and 1)" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "verdict"),
+    [
+        ("0/e/1.0:a@1 0/e/0.0:b 1/e/1.0:c@1", "0/e/1.0:a@1 0/f/1.0:b@1 1/g/1.0:c@1 0/f/0.0:a", "EQUIVALENT"),
+        ("0/e/1.0:w@1 0/e/0.0:z 1/e/1.0:c@1", "0/e/1.0:x@1 1/g/1.0:c@1 0/f/0.0:z", "INCONCLUSIVE"),
+    ],
+    ids=["one execution has all", "none has all"],
+)
+def test_a_batch_is_decided_the_same_in_whatever_order_the_lines_of_partitions_stand(
+    reference: str, candidate: str, verdict: str
+) -> None:
+    *of_one, of_other = rows(candidate)
+    for place in range(len(of_one) + 1):
+        told = [*of_one[:place], of_other, *of_one[place:]]
+        lines = [
+            Line(
+                side,
+                record(row.value),
+                row.partition,
+                offset,
+                0,
+                "t",
+                offset + 1,
+                offset + 1,
+                headers=row.headers,
+            )
+            for side, of_side in ((Side.LEFT, rows(reference)), (Side.RIGHT, told))
+            for offset, row in enumerate(of_side)
+        ]
+        assert check(spec(replays()), lines)["verdict"] == verdict
 
 
 def test_unmatched_records_take_no_more_bytes_than_their_limit() -> None:

@@ -145,6 +145,21 @@ def test_without_the_number_of_partitions_a_key_names_none() -> None:
     assert "say it as `partitions`" in result["candidate"]["reason"]
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_second_row_is_found_in_whatever_order_the_lines_of_partitions_stand(twice: bool) -> None:
+    """One row a minute in each partition, and one partition stands behind the other."""
+    minutes = [(partition, f"{partition}-{minute}", minute) for partition in (1, 0) for minute in range(60)]
+    rows = [*minutes, (0, "1-0", 61)] if twice else minutes
+    lines = [
+        Line(Side.RIGHT, b'{"k":"%s"}' % key.encode(), partition, n, 60_000 * minute, "f", n, n)
+        for n, (partition, key, minute) in enumerate(rows)
+    ]
+    (once,) = check(spec("unordered", declared("once: [k], horizon: 2h")), lines)["checks"]
+    assert once["candidate"]["violations"] == twice
+    (once,) = check(spec("unordered", declared("once: [k], horizon: 10m")), lines)["checks"]
+    assert once["candidate"]["state"] == "holds"
+
+
 def test_values_have_no_key_so_a_check_of_keys_is_refused() -> None:
     with pytest.raises(
         InputError, match=r"reference: holds values alone, but a check \(`key_partition`\) needs"

@@ -104,6 +104,12 @@ class Checks:
         """Set the number of partitions of the topic of a side."""
         for watched in self._sides[side]:
             watched.judge.expect(partitions)
+        self.expect_rows(side, partitions)
+
+    def expect_rows(self, side: Side, partitions: int) -> None:
+        """Set the number of partitions of a side that have rows, as far as is known."""
+        for watched in self._sides[side]:
+            watched.judge.expect_rows(partitions)
 
     def take(self, side: Side, run: Run, moment: int) -> None:
         """Judge the rows of a run, which have `facts`; `moment` is that of the driver.

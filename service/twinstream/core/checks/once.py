@@ -31,7 +31,7 @@ class Once(Property):
         self._partitions = 0
         self._forgotten_ms: int | None = None
 
-    def expect(self, partitions: int) -> None:
+    def expect_rows(self, partitions: int) -> None:
         """Set the number of partitions."""
         self._partitions = partitions
 

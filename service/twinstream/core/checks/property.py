@@ -65,6 +65,9 @@ class Property:
     def expect(self, partitions: int) -> None:
         """Set the number of partitions of the topic, before the first row."""
 
+    def expect_rows(self, partitions: int) -> None:
+        """Set the number of partitions that have rows, as far as is known, before the first row."""
+
     def take(self, row: Row) -> Finding | None:  # noqa: ARG002
         """Judge the next row that was read. Complexity: O(1)."""
         return None
@@ -96,8 +99,12 @@ class Declared(NamedTuple):
     made: Callable[[], Property]
 
 
+NO_PROBLEM = ""
+"""The fact of a row that has, by itself, the property."""
+
+
 class EachRow(Property):
-    """A property of each row by itself: its fact is the problem with it, an empty text if there is none."""
+    """A property of each row by itself: its fact is the problem with it, or `NO_PROBLEM`."""
 
     def take(self, row: Row) -> Finding | None:
         """Report the problem."""

@@ -66,7 +66,7 @@ def test_keys_beyond_the_horizon_of_all_partitions_are_forgotten_without_a_doubt
 
 def test_an_idle_partition_holds_back_what_is_forgotten() -> None:
     once = Once(100, 1_000_000)
-    once.expect(2)
+    once.expect_rows(2)
     assert taken(once, *(b"%d" % n for n in range(1000))) == []
     assert len(once.state(whole=True)["memory"]["keys"]) == 1000
 
