@@ -55,7 +55,7 @@ def test_a_flood_moves_nothing_until_it_is_asked_for(service: Served, page: Page
     page.get_by_role("button", name="Show older ones").click()
     expect(rows(page)).to_have_count(20)
     before = rows(page).evaluate_all("rows => rows.map(row => row.dataset.id)")
-    service.publish(*[divergence(f"flood-{number}") for number in range(150)])
+    service.publish(*[divergence(f"flood-{number:03}") for number in range(150)])
     newer = page.get_by_role("button", name="Show 150 newer")
     expect(newer).to_be_visible()
     assert rows(page).evaluate_all("rows => rows.map(row => row.dataset.id)") == before
@@ -416,14 +416,14 @@ def test_the_next_of_the_same_list_is_one_click_away(service: Served, page: Page
 
 
 def test_back_leads_to_where_a_person_was_in_the_list(service: Served, page: Page) -> None:
-    service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    service.publish(*[divergence(f"d-{number:02}") for number in range(20)])
     page.get_by_role("button", name="Show older ones").click()
     expect(rows(page)).to_have_count(20)
-    row(page, "d-2").scroll_into_view_if_needed()
+    row(page, "d-02").scroll_into_view_if_needed()
     there = page.evaluate("scrollY")
     assert there > 0
-    row(page, "d-2").get_by_role("link", name="changed").click()
+    row(page, "d-02").get_by_role("link", name="changed").click()
     expect(verdict(page)).to_have_text("changed same record, different values")
     assert page.evaluate("scrollY") == 0
     page.go_back()
-    expect(row(page, "d-2")).to_be_in_viewport()
+    expect(row(page, "d-02")).to_be_in_viewport()

@@ -165,7 +165,9 @@ def test_smaller_groups_and_those_without_a_group_are_behind_a_click(service: Se
 
 def test_all_that_is_looked_at_first_is_on_two_screens(service: Served, page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    service.publish(*[divergence(f"d-{number}") for number in range(30)], divergence("p", provisional=True))
+    service.publish(
+        *[divergence(f"d-{number:02}") for number in range(30)], divergence("p", provisional=True)
+    )
     seen = coverage().model_copy(update={"events": 10_000, "keys": 210, "notes": ["`currency` never varied"]})
     causes: list[dict[str, Any]] = [{}, {"cause": WHY}, {"cause": WHY}, {}, {}]
     publish(
