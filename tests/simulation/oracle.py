@@ -223,7 +223,11 @@ class Oracle:
         if not status.hole_count:
             return 0
         gone = {partition: min(first[partition], at) for partition, at in positions[side].items()}
-        return given.truth.written(side, gone) + _left_out(side, status, given)
+        left_out = _left_out(side, status, given)
+        if status.hole_count > len(status.holes):  # That of a stretch may be one of those not listed.
+            stretches = (one for one in self.left_out if one.side is side)
+            left_out = sum(given.truth.between(side, one.partition, one.first, one.last) for one in stretches)
+        return given.truth.written(side, gone) + left_out
 
     def _check_final(self, process: Process, report: DivergenceReport) -> None:
         shelf = self._world.shelf("a look", self._world.server.copy().execute)
@@ -542,8 +546,7 @@ def _left_out(side: Side, status: ComparisonStatus, given: Input | None) -> int:
         if given is None:
             count += last + 1 - first
         else:
-            count += given.truth.written(side, {partition: last + 1})
-            count -= given.truth.written(side, {partition: first})
+            count += given.truth.between(side, partition, first, last)
     return count
 
 

@@ -40,6 +40,10 @@ class Truth:
             for partition, offset in positions.items()
         )
 
+    def between(self, side: Side, partition: int, first: int, last: int) -> int:
+        """How many records stand from one offset to another, both included."""
+        return self.written(side, {partition: last + 1}) - self.written(side, {partition: first})
+
     def letters_below(self, side: Side, positions: Mapping[int, int]) -> Counter[int]:
         """The events below these positions."""
         return Counter(row.letter for row in self._below(side, positions) if row.letter is not None)
