@@ -13,6 +13,7 @@ from twinstream.core.events import Side
 from twinstream.spec.compile.clocks import other_unit
 from twinstream.spec.file.model import Spec
 from twinstream.status import comparison as status
+from twinstream.status.timestamps import rfc3339
 
 SHOWN = 4
 """Input partitions named in a text; there may be hundreds."""
@@ -101,4 +102,4 @@ def _moment(milliseconds: int | None) -> str | None:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return f"{milliseconds} ms"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(moment, "milliseconds")

@@ -25,6 +25,15 @@ def moment_of(milliseconds: int) -> datetime:
         return _LAST if milliseconds > 0 else _FIRST
 
 
+def rfc3339(moment: datetime, timespec: str) -> str:
+    """The moment as text in UTC, to a unit as in `datetime.isoformat`. Texts of one unit sort by time.
+
+    >>> rfc3339(moment_of(0), "milliseconds")
+    '1970-01-01T00:00:00.000Z'
+    """
+    return in_utc(moment).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
 def in_utc(moment: datetime) -> datetime:
     """The moment in UTC; where that has left the calendar, its nearest end.
 

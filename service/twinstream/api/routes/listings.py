@@ -27,6 +27,7 @@ from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats import jsontext
 from twinstream.status.common import DivergenceKind, Frozen, Sides
 from twinstream.status.comparison import DivergenceReport, PartitionProgress, UnmatchedEvent
+from twinstream.status.timestamps import rfc3339
 
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500
@@ -213,8 +214,7 @@ _Place = tuple[str, str, int, int]
 
 
 def _place(event: UnmatchedEvent) -> _Place:
-    moment = event.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return moment, event.side, event.position.partition, event.position.offset
+    return rfc3339(event.at, "milliseconds"), event.side, event.position.partition, event.position.offset
 
 
 def _place_of(cursor: str) -> _Place:

@@ -10,7 +10,7 @@ a divergence is small, so far more identities are kept than whole reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -20,6 +20,7 @@ from sortedcontainers import SortedDict
 
 from twinstream.status.common import DivergenceKind, Frozen, Sides
 from twinstream.status.comparison import DivergenceReport, Position
+from twinstream.status.timestamps import rfc3339
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""
@@ -129,8 +130,7 @@ class DivergenceLog:
 
 
 def _place(one: AnyDivergence) -> Place:
-    moment = one.first_seen.astimezone(UTC).isoformat(timespec="microseconds")
-    return Place(moment.replace("+00:00", "Z"), one.id)
+    return Place(rfc3339(one.first_seen, "microseconds"), one.id)
 
 
 def _identity(report: DivergenceReport) -> Identity:
