@@ -21,7 +21,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
-from twinstream.spec.file.source import CONTENT, SourceText, file_bytes, read_leniently
+from twinstream.spec.file.source import CONTENT, SourceText, dump, file_bytes, read_leniently
 from twinstream.spec.file.start import Start
 from twinstream.spec.file.values import Location, given
 from twinstream.spec.laws.laws import breaches
@@ -212,10 +212,15 @@ def _violation(error: ErrorDetails, source: SourceText) -> SpecError:
     elif kind == "value_error":
         text = error["msg"].removeprefix("Value error, ")
     elif kind == "list_type" and isinstance(error["input"], (str, int, float)):
-        text = f"must be a list: write `[{error['input']}]`"
+        text = f"must be a list: write `{dump(_parts(error['input']))}`"
     else:
         text = f"{_wanted(error, at)}, but {given(error['input'])} was given"
     return source.error(at, text)
+
+
+def _parts(value: Any) -> list[Any]:
+    """The list that was probably meant by a value without brackets."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
 
 
 def _location(found: Location) -> Location:
