@@ -7,7 +7,7 @@ from typing import Any
 
 from twinstream.core.accounting.differences import LEFTOVERS
 from twinstream.core.accounting.event_rows import COLUMNS, READ_TIMES, Row, columns_of, rows_of
-from twinstream.core.arrivals import repeats, replays_state
+from twinstream.core.arrivals import key_partitions, repeats, replays_state
 from twinstream.core.checks import checks
 from twinstream.core.events import PartitionOffset, Side
 from twinstream.core.matching import bags
@@ -36,7 +36,9 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
         rest["repeats"] = repeats.merged([state["repeats"] for state in states], gone)
     if "checks" in rest:
         rest["checks"] = checks.merged([state["checks"] for state in states])
-    for name in (*LEFTOVERS, "homes"):
+    homes = [state["homes"] for state in states if state["homes"]]  # Earlier versions had none in a delta.
+    rest["homes"] = list(map(key_partitions.merged, zip(*homes, strict=True)))
+    for name in LEFTOVERS:
         rest[name] = next((state[name] for state in reversed(states) if state[name]), [])
     return {**rest, "held": held}
 

@@ -87,7 +87,7 @@ def sweeping(comparison: Comparison) -> bool:
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
-    """The state without the unsettled events; unless `whole`, only changed replays and leftovers."""
+    """The state without the unsettled events; unless `whole`, of some parts only changes."""
     ledger, certainty, differences = comparison.ledger, comparison.certainty, comparison.differences
     bags = comparison.bags
     return {
@@ -97,7 +97,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "ended": list(comparison.ended),
         "moments": [certainty.moment, certainty.proven.at, comparison.ending.disputed_at],
         "overflowing": comparison.overflowing,
-        "homes": [homes.state() for homes in comparison.watch.key_partitions] if whole else [],
+        "homes": [homes.state(whole=whole) for homes in comparison.watch.key_partitions],
         **comparison.clocks.state(),
         "bags": {} if bags is None else bags.state(whole=whole),
         "copies": [copies.state() for copies in comparison.copies],

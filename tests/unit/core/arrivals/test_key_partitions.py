@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals import key_partitions as homes
-from twinstream.core.arrivals.key_partitions import FIRST, SAMPLE, KeyPartitions
+from twinstream.core.arrivals.key_partitions import FIRST, SAMPLE, KeyPartitions, merged
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Lanes
 
@@ -78,10 +78,27 @@ def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.
     for lane in ("a", "b", ("c", 7)):
         list(watched.displaced(forms(lane), 0))
     for _ in range(2):
-        saved = watched.state()
+        saved = watched.state(whole=True)
         watched = KeyPartitions(Lanes())
         watched.restore(saved)
     assert list(watched.displaced(forms("a"), 1)) == [], "it is forgotten"
     assert list(watched.displaced(forms("b"), 1)) == [(0, 0)]
     assert list(watched.displaced(forms(("c", 7)), 0)) == []
     assert list(watched.displaced(forms(("c", 7)), 1)) == [(0, 0)]
+
+
+def test_a_change_has_the_classes_since_the_last_state_and_the_newest_partition_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(homes, "LIMIT", 4)
+    monkeypatch.setattr(homes, "SAVED", 3)
+    watched = KeyPartitions(Lanes())
+    states = []
+    for lanes in ("ab", "b", "c", "", "cde"):
+        list(watched.displaced(forms(*lanes), len(states)))
+        states.append(watched.state(whole=not states))
+    assert [len(state) for state in states] == [2, 1, 1, 0, 3]
+    again = KeyPartitions(Lanes())
+    again.restore(merged(states))
+    moved = [list(again.displaced(forms(lane), 9)) for lane in "abcde"]
+    assert moved == [[], [], [(0, 4)], [(0, 4)], [(0, 4)]]
