@@ -62,6 +62,11 @@ def refusal(file: str, row: bytes | None) -> str:
         ("0070", b"0070"),
         ("-0", b"-0"),
         ("q", b'"q"'),
+        (True, b"true"),
+        ("false", b"false"),
+        ("null", b'"null"'),
+        (None, b'{"k":null}'),
+        ("1.10", b'"1.10"'),
     ],
 )
 def test_a_deletion_of_one_field_has_the_key_of_the_row_that_it_deletes(value: Any, key: bytes) -> None:
@@ -90,9 +95,15 @@ def test_where_absent_is_null_an_absent_field_of_a_key_is_null_in_a_deletion_too
 
 
 def test_keys_of_different_rows_differ() -> None:
-    values = [1, "a", True, None, 1.5, [1], "[1]", "true", "[[1]]", {"k": 1}, "\0null", '\0"a"']
+    values = [1, "a", True, None, 1.5, [1], "[1]", "null", "[[1]]", {"k": 1}, "\0null", '\0"a"']
     found = keys(ONE, *(record({"k": value}) for value in values))
     assert len(set(found)) == len(values)
+
+
+def test_a_truth_value_and_its_text_are_one_key() -> None:
+    assert len(set(keys(ONE, record({"k": True}), record({"k": "true"}), deletion(b"true")))) == 1
+    _, forms, _ = read(ONE.replace("unordered", "{per_key: [k]}"), b'{"k":true}', b'{"k":"true"}')
+    assert forms[0][0] == forms[1][0]
 
 
 def test_numbers_of_one_value_are_one_key() -> None:
@@ -107,7 +118,8 @@ def test_numbers_of_one_value_are_one_key() -> None:
         (ONE, deletion(b"\xff"), "the key of a deletion is not UTF-8 at byte 0"),
         (ONE, deletion(b'{"j":1}'), "the key of a deletion has no `k`"),
         (ONE, deletion(b"{"), "the key of a deletion is not JSON: "),
-        (ONE, deletion(b"1.50"), "may be a text or a number; write it as a JSON object"),
+        (ONE, deletion(b"1.50"), "may be a text or a number; write it in quotes or as a JSON object"),
+        (ONE, deletion(b"null"), "may be a text or null; write it in quotes or as a JSON object"),
         (TWO, deletion(b"7"), "the key of a deletion is no JSON object with k, at.w (number)"),
         (TWO, deletion(b'{"k":1}'), "the key of a deletion has no `at.w`"),
         (LIVES, record({"k": 1, "a": 1}), "field `b`, that tells which rows replace each other, is missing"),

@@ -70,7 +70,7 @@ class KeyPartitions:
         self._forgotten += 1
 
     def state(self, *, whole: bool) -> list[list[Any]]:
-        """The partitions of the latest classes, the newest first; unless `whole`, of those since the last call.
+        """The partitions of the latest classes, newest first; unless `whole`, of those since the last call.
 
         Complexity: about 1 µs a class.
         """

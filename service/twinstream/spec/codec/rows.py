@@ -1,7 +1,7 @@
 r"""The keys of rows that replace each other, and the rows that delete.
 
-Equal keys are those of one thing. A key of one field that is a text or a number is its text: so the deletion
-``7`` is that of ``{"id": 7}`` and of ``{"id": "7"}``, as it is for Kafka.
+Equal keys are those of one thing. A key of one field that is a text, a number or a truth value is its text:
+so the deletion ``7`` is that of ``{"id": 7}`` and of ``{"id": "7"}``, as it is for Kafka.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ DELETED = b"\x00deleted "
 
 
 def spelled(member: Any) -> Any:
-    """A number that is a key as its text; any other value is itself."""
-    return canonical_value(member).decode() if is_number(member) else member
+    """A number or truth value that is a key as its text; any other value is itself."""
+    return canonical_value(member).decode() if is_number(member) or isinstance(member, bool) else member
 
 
 class RowKeys:
@@ -47,15 +47,18 @@ class RowKeys:
         members = [self._member(value, path) for path in self._paths]
         if len(members) > 1:
             return canonical_value(members)
-        (member,) = members
-        if isinstance(member, str):
-            text = member.encode("utf-8", "surrogatepass")
-            return b"\0" + text if text.startswith(b"\0") else text
-        return canonical_value(member) if is_number(member) else b"\0" + canonical_value(member)
+        member = spelled(members[0])
+        if not isinstance(member, str):
+            return b"\0" + canonical_value(member)
+        text = member.encode("utf-8", "surrogatepass")
+        return b"\0" + text if text.startswith(b"\0") else text
 
     def spell(self, value: Any) -> None:
-        """Write a number that is a key as its text, in place, if the order reads it: both are one key."""
-        if self._spelled is not None and is_number(read(value, self._spelled)):
+        """Write a key as its text, in place, if the order reads it: both are one key."""
+        if self._spelled is None:
+            return
+        member = read(value, self._spelled)
+        if spelled(member) is not member:
             visit(value, self._spelled, spelled)
 
     def check(self, value: Any) -> None:

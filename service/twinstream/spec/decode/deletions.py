@@ -4,8 +4,9 @@ Everything that passes records around passes one piece of bytes. So a reader of 
 rows by key makes one of the key (`deletion`), and the decoder of the record reads the key from it. It begins
 with bytes that no value begins with.
 
-The key is a JSON object with the key's fields. If the key is one field, it may also be the text or the whole
-number itself.
+The key is a JSON object with the key's fields. If the key is one field, it may also be the text, the whole
+number or the truth value itself. A text that reads as another JSON value stands in quotes: else it may be
+either.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _deletion_of(key: bytes, fields: Sequence[Path], more: Sequence[Path]) -> De
 
 
 def _members(key: bytes) -> Any:
-    """The content of a key: a JSON object, a text, or a whole number."""
+    """The content of a key: a JSON object, a text (that of a truth value, too), or a whole number."""
     try:
         text = key.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -83,6 +84,9 @@ def _members(key: bytes) -> Any:
             raise DecodeError(f"the key of a deletion is {error}") from None
     if _WHOLE.fullmatch(text):
         return text if text == "-0" else int(text)
-    if _NUMBER.fullmatch(text):
-        raise DecodeError("the key of a deletion may be a text or a number; write it as a JSON object")
+    if text == "null" or _NUMBER.fullmatch(text):
+        other = text if text == "null" else "a number"
+        raise DecodeError(
+            f"the key of a deletion may be a text or {other}; write it in quotes or as a JSON object"
+        )
     return text
