@@ -182,7 +182,7 @@ def test_a_base_path_is_honoured_whether_a_proxy_keeps_it_or_not(tokens: Path, p
         for path in ("/healthz", "/static/base.css", "/login"):
             assert ask(service, prefix + path).status_code == 200
         assert ask(service, prefix + "/v1/comparisons").status_code == 401
-        assert ask(service, prefix + "/").headers["location"] == "login"
+        assert ask(service, prefix + "/").headers["location"] == "/twinstream/login"
         reading = {"headers": bearer(READER)}
         assert ask(service, prefix + "/v1/comparisons", **reading).status_code == 200
         servers = ask(service, prefix + "/openapi.json", **reading).json()["servers"]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.support.server import Served
+from tests.support.browser import watched
+from tests.support.server import OPERATOR, READER, Served, served
 from tests.support.statuses import NAME, diverged, divergence, later, now, status
-from tests.support.webpage import at, row
+from tests.support.webpage import at, row, verdict
+from twinstream.adapters.credentials import TokenFile
+from twinstream.api.state.board import Board
 
 pytestmark = pytest.mark.requires_chromium
 OTHER = "b-canary"
@@ -62,3 +66,35 @@ def test_the_tab_of_a_divergence_names_it_and_its_comparison(service: Served, pa
     expect(page).to_have_title(f'≠ missing · ad_id 17 · ride "a" · {NAME}')
     way(page, NAME)
     expect(page).to_have_title(f"≠ DIVERGED · {NAME}")
+
+
+def test_who_signs_in_again_is_where_the_token_was_withdrawn(browser: Browser, tokens: Path) -> None:
+    with served(Board(), keys=TokenFile(str(tokens))) as service, watched(browser) as watch:
+        service.publish(status(at=now()))
+        watch.page.goto(at(service))
+        for token in (READER, OPERATOR):
+            watch.page.get_by_label("Token").fill(token)
+            watch.page.keyboard.press("Enter")
+            expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+            tokens.write_text(f"operate anna {OPERATOR}\n")
+            service.publish(diverged(at=now()), status(at=later(1)))
+
+
+def test_a_stream_that_a_proxy_keeps_back_is_told(page: Page) -> None:
+    page.clock.install()
+    page.route("**/v1/events", lambda _: None)
+    page.reload()
+    expect(page.get_by_text("connecting")).to_be_visible()
+    page.clock.run_for(14_000)
+    expect(page.get_by_role("alert")).to_contain_text("No events come from the service")
+
+
+def test_the_page_bears_a_date_that_a_proxy_has_doubled(page: Page) -> None:
+    def double(route: Route) -> None:
+        answer = route.fetch()
+        date = answer.headers["date"]
+        route.fulfill(response=answer, headers=answer.headers | {"date": f"{date}, {date}"})
+
+    page.route("**/v1/comparisons**", double)
+    page.reload()
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")

@@ -72,7 +72,7 @@ class AccessControl(HttpMiddleware):
             return None
         needed: Role = "read" if method in LOOKING or ASKING.fullmatch(path) else "operate"
         if holder is None:
-            return _unknown(path, method, token)
+            return _unknown(scope, token)
         return None if holder.may(needed) else _forbidden(holder, method, path)
 
 
@@ -109,9 +109,10 @@ def _tell(scope: Scope, holder: Holder, still: Callable[[], bool]) -> None:
     scope.setdefault("state", {}).update(who=holder.name, role=holder.role, still=still)
 
 
-def _unknown(path: str, method: str, token: str) -> Response:
-    if path in PAGES and method in LOOKING:
-        return RedirectResponse("login", 303)
+def _unknown(scope: Scope, token: str) -> Response:
+    if route(scope) in PAGES and scope["method"] in LOOKING:
+        base = scope.get("root_path", "")  # Without one a proxy may have taken off a prefix unknown here.
+        return RedirectResponse(f"{base}/login" if base else "login", 303)
     if token:
         challenge, detail = ', error="invalid_token"', "The token is not valid: it may have been withdrawn."
     else:

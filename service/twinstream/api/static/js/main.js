@@ -22,6 +22,9 @@ import { Store } from "./state/store.js";
 
 const $ = (id) => document.getElementById(id);
 const LOOK_MILLISECONDS = 5000;
+const NO_EVENTS =
+  "No events come from the service, so nothing is shown. A proxy on the way must pass them on one by one, " +
+  "without buffering. Trying again.";
 const VIEWS = { overview: $("overview"), comparison: $("comparison"), divergence: $("divergence") };
 const [search, sort] = ["q", "sort"].map((name) => slot(VIEWS.overview, name));
 const painter = new Painter(show);
@@ -109,7 +112,8 @@ function showConnection(now) {
   setText(slot($("connection"), "text"), state === "lost" ? "connection lost" : state);
   $("banner").hidden = !lostSince;
   if (!lostSince) return;
-  setText($("banner"), `Connection lost at ${clock(lostSince, now)}. Showing old data; reconnecting.`);
+  const lost = `Connection lost at ${clock(lostSince, now)}. Showing old data; reconnecting.`;
+  setText($("banner"), connected ? lost : NO_EVENTS);
 }
 
 function showTitle(comparison, report) {

@@ -24,7 +24,7 @@ export async function get(path, read = JSON.parse) {
   const response = await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" });
   noteTime(response.headers.get("Date"));
   const text = await response.text();
-  if (response.status === 401) location.assign("login"); // the token was withdrawn
+  if (response.status === 401) signIn();
   if (!response.ok) throw new Refused(response.status, detail(text) ?? response.statusText);
   return read(text);
 }
@@ -37,7 +37,7 @@ export async function post(path, body) {
     body: JSON.stringify(body),
   });
   const text = await response.text();
-  if (response.status === 401) location.assign("login");
+  if (response.status === 401) signIn();
   if (!response.ok) throw new Refused(response.status, detail(text) ?? response.statusText);
   return JSON.parse(text);
 }
@@ -66,10 +66,13 @@ export const parseExactly = (text) =>
       : value,
   );
 
-/** The Date header is exact to a second; a smaller difference is none. */
+/** The token was withdrawn: ask for another one, and come back to this place. */
+const signIn = () => location.assign(`login${location.hash}`);
+
+/** The Date header is exact to a second; a smaller difference is none, nor is one to a date that cannot be read. */
 function noteTime(header) {
   const difference = header ? Date.parse(header) - Date.now() : 0;
-  ahead = Math.abs(difference) < 2000 ? 0 : difference;
+  ahead = Math.abs(difference) >= 2000 ? difference : 0;
 }
 
 function detail(text) {

@@ -1,5 +1,5 @@
 // The live connection: server-sent events, and the knowledge of whether they still come. A broken connection
-// often shows as silence only, so silence counts as a break.
+// often shows as silence only, so silence counts as a break; so does that of a stream that a proxy keeps back.
 
 const SILENCE_MILLISECONDS = 12_000; // the service says something at least every five seconds
 const RETRY_MILLISECONDS = 2_000;
@@ -7,14 +7,16 @@ const EVENTS = ["status", "gate", "sample", "phase", "divergence", "withdrawn", 
 
 /**
  * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream
- * has (again) begun, `on.lost()` once when it breaks, `on.again()` before each further try.
+ * has (again) begun, `on.lost()` once when it breaks or does not begin, `on.again()` before each further try.
  */
 export function follow(url, on) {
   let source = null;
   let live = false;
-  let heard = performance.now();
+  let lost = false;
+  let heard = 0;
 
   function open() {
+    heard = performance.now();
     source = new EventSource(url);
     source.addEventListener("error", broken);
     for (const name of EVENTS) {
@@ -22,6 +24,7 @@ export function follow(url, on) {
         heard = performance.now();
         if (!live) {
           live = true;
+          lost = false;
           on.live();
         }
         on.event(name, message.data);
@@ -31,8 +34,10 @@ export function follow(url, on) {
 
   function broken() {
     source.close(); // the browser's own retry gives up on an error status; ours does not
-    if (live) on.lost();
+    if (!lost) on.lost();
+    lost = true;
     live = false;
+    heard = Infinity; // until the next try
     setTimeout(() => {
       on.again();
       open();
@@ -40,7 +45,7 @@ export function follow(url, on) {
   }
 
   function watch() {
-    if (live && performance.now() - heard > SILENCE_MILLISECONDS) broken();
+    if (performance.now() - heard > SILENCE_MILLISECONDS) broken();
   }
 
   open();
