@@ -41,9 +41,10 @@ from twinstream.logs import configure_logging
 from twinstream.matcher.memory import collect_rarely
 from twinstream.matcher.worker import Ports, Worker
 from twinstream.observing import Observers, Resets
+from twinstream.processes.child import die_with_parent
 from twinstream.processes.pipe import Failure, PipePublisher
 from twinstream.processes.shards import ShardStore
-from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent
+from twinstream.processes.supervisor import MatcherProcess, StartArgs
 from twinstream.reporting.checks import unread
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
@@ -64,7 +65,6 @@ MOST_PROCESSES = 64
 def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartArgs) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot continue."""
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor.
     configure_logging()
     collect_rarely()
     if not brief.shard.whole:

@@ -19,8 +19,9 @@ from tests.support.waiting import eventually
 from twinstream.core.events import Side
 from twinstream.intake.falls import Trail
 from twinstream.ports import Batch
+from twinstream.processes.child import die_with_parent
 from twinstream.processes.pipe import PipePublisher
-from twinstream.processes.supervisor import MatcherProcess, RunMatcher, StartArgs, die_with_parent
+from twinstream.processes.supervisor import MatcherProcess, RunMatcher, StartArgs
 from twinstream.status.comparison import Publication, Withdrawn
 
 TIMES, EVERY_SECONDS = 1500, 0.02

@@ -5,7 +5,6 @@ It ends with the drill, however that ends: the kernel sends it SIGTERM. Its log 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import ssl
@@ -20,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from twinstream.drill.signals import MetricSamples
 from twinstream.errors import SettingsError, SourceError, TwinstreamError, told_of_connection
-from twinstream.processes.supervisor import die_with_parent
+from twinstream.processes.child import die_with_parent, spawn, start_child
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import ComparisonFile
@@ -31,7 +30,6 @@ TIMEOUT_SECONDS = 5.0
 _PREFIX = "twinstream_"
 _LABELS = ("verdict", "state", "kind", "side")
 """At most one of these labels besides `comparison`, in all metrics that a drill reads."""
-_spawn = multiprocessing.get_context("spawn")
 
 
 class ShadowService:
@@ -42,9 +40,8 @@ class ShadowService:
 
     def __init__(self, settings: Settings, spec: Spec, log: Path, token: str | None) -> None:
         self._name, self._log = spec.name, log
-        self._pipe, theirs = _spawn.Pipe()
-        self._process = _spawn.Process(target=_serve, args=(settings, spec, str(log), theirs))
-        self._process.start()
+        self._pipe, theirs = spawn.Pipe()
+        self._process = start_child(_serve, (settings, spec, str(log), theirs))
         theirs.close()
         self._http = httpx.Client(
             trust_env=False,
@@ -130,7 +127,6 @@ def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
     from twinstream import bootstrap
 
     die_with_parent(signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this at its end.
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 2)
 

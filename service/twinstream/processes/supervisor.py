@@ -10,10 +10,6 @@ falls over the same batch is restarted soon, until the batch is left out (see `f
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, MutableSequence
 from multiprocessing.connection import Connection
@@ -24,6 +20,7 @@ import structlog
 
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.intake.falls import TRAIL_LENGTH, FallenStretch, Falls, Trail
+from twinstream.processes.child import spawn, start_child
 from twinstream.processes.pipe import STOP_WORD, Failure, Inbox, Message
 from twinstream.status.comparison import Publication, Reset
 
@@ -33,10 +30,7 @@ STEADY_SECONDS = 60.0
 """After running for so long a matcher has recovered: the next restart is quick again."""
 STOP_SECONDS = 15.0
 
-_PR_SET_PDEATHSIG = 1
-
 log = structlog.get_logger()
-_spawn = multiprocessing.get_context("spawn")
 
 
 class StartArgs(NamedTuple):
@@ -94,14 +88,13 @@ class MatcherProcess:
         """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
         self._token = uuid4().hex
         self._failure = None
-        self._pipe, theirs = _spawn.Pipe()
+        self._pipe, theirs = spawn.Pipe()
         self._inbox = Inbox(self._pipe)
-        memory = _spawn.RawArray("q", TRAIL_LENGTH)
+        memory = spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
         brief = StartArgs(self._token, memory, self._falls.left_out, self._shard)
         name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
-        self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
-        self._process.start()
+        self._process = start_child(self._body, (theirs, brief), name)
         theirs.close()
         self._over.clear()
         self._started = time.monotonic()
@@ -172,14 +165,3 @@ class MatcherProcess:
             self._log.error("matcher killed", reason="it did not stop in time")
             self._process.kill()
         await self._reap()
-
-
-def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
-    """Make the kernel end this process by a signal when its parent is gone, however that ended.
-
-    The parent may have ended before this call: a process takes time to start.
-    """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by)
-    parent = multiprocessing.parent_process()
-    if parent is not None and os.getppid() != parent.pid:
-        os.kill(os.getpid(), by)
