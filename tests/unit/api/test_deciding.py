@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.statuses import NAME, START, Clocks, coverage, diverged, status, unmatched
+from tests.support.statuses import NAME, START, Clocks, coverage, diverged, partition, status, unmatched
 from twinstream.api.gate.freshness import awaited, heard, lost
 from twinstream.api.gate.gate_hints import GateFacts, to_decide
 from twinstream.api.gate.samples import Sample
@@ -173,7 +173,7 @@ def test_a_service_that_is_away_has_to_answer_and_other_reasons_are_repeated() -
 
 
 def test_an_old_verified_prefix_is_told_with_the_event_that_holds_it_back() -> None:
-    old = status(verified_through=START - timedelta(minutes=9))
+    old = status(verified_through=START - timedelta(minutes=9), progress=Sides(reference=[], candidate=[]))
     assert steps(old, unmatched(8, seconds=-540), unmatched(9, seconds=-5)) == [
         (
             "The oldest unmatched event must find its partner: ads.reference 0:8, of 2026-03-01 11:51:00 "
@@ -181,6 +181,25 @@ def test_an_old_verified_prefix_is_told_with_the_event_that_holds_it_back() -> N
         )
     ]
     assert steps(old) == ["Both topics must be read to their ends, with no unmatched event left."]
+
+
+def test_unread_records_may_be_the_partner_and_may_stand_behind_an_open_transaction() -> None:
+    read, unread = partition(0, 900, 0, START), partition(1, 100, 50, START)
+    old = status(
+        verified_through=START - timedelta(minutes=9),
+        progress=Sides(reference=[read], candidate=[read, unread]),
+    )
+    (told,) = steps(old, unmatched(8, seconds=-540))
+    assert told.endswith(
+        "The candidate has not written it yet, or it is among its unread records (50, from ads.candidate "
+        "1:100 on). If they stay unread, a transaction is open there, which its producer must end."
+    )
+    assert steps(old) == [
+        (
+            "Both topics must be read to their ends: there are unread records (50, from ads.candidate 1:100 "
+            "on). If they stay unread, a transaction is open there, which its producer must end."
+        )
+    ]
 
 
 def test_clocks_that_disagree_are_told() -> None:

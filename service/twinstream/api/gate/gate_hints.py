@@ -231,10 +231,30 @@ def _of_a_pass(known: GateFacts) -> Iterator[str]:
         return
     oldest = min(known.waiting, key=lambda event: event.at, default=None)
     if oldest is None:
-        yield "Both topics must be read to their ends, with no unmatched event left."
+        unread = _unread(status, *_SIDES)
+        rest = f": there are {unread}" if unread else ", with no unmatched event left."
+        yield f"Both topics must be read to their ends{rest}"
         return
     other = _OTHER[oldest.side]
+    unread = _unread(status, other)
+    rest = f", or it is among its {unread}" if unread else "."
     yield (
         f"The oldest unmatched event must find its partner: {_place(oldest)}, of {said(oldest.at)}. The "
-        f"{other} has not written it yet."
+        f"{other} has not written it yet{rest}"
+    )
+
+
+def _unread(status: ComparisonStatus, *sides: SideName) -> str:
+    """The records of some sides that are not read yet, and what may keep them back; empty without any."""
+    found = [
+        (part.lag, f"{getattr(status, side).topic} {part.partition}:{part.position}")
+        for side in sides
+        for part in getattr(status.progress, side)
+        if part.lag
+    ]
+    if not found:
+        return ""
+    return (
+        f"unread records ({sum(lag for lag, _ in found):,}, from {found[0][1]} on). If they stay unread, a "
+        "transaction is open there, which its producer must end."
     )

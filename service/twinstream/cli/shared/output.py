@@ -13,6 +13,7 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from twinstream.errors import SettingsError
 from twinstream.explain.checks import judged
 from twinstream.explain.picture import ASCII, UNICODE
 from twinstream.explain.text import group_lines, tell_answer, tell_divergence
@@ -77,7 +78,7 @@ def _put(text: bytes) -> None:
         # Otherwise the buffered rest would be written at exit, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            raise click.UsageError(f"the answer cannot be written: {error.strerror}") from None
+            raise SettingsError(f"the answer cannot be written: {error.strerror}") from None
 
 
 def exit_of_answer(answer: Mapping[str, Any]) -> int:
