@@ -204,7 +204,7 @@ class Rereading:
         """What had been announced and was not found again."""
         if self._verdict is not Verdict.DIVERGED or diverged:
             return None
-        return Hole(f"a difference had been found before {LOST}, and reading again has not found it")
+        return Hole(f"a difference had been found before {LOST}, and reading again has not proved it")
 
     def joined(self, other: Rereading | None) -> Rereading:
         """The way to both places, with what had been announced at either."""
