@@ -53,6 +53,11 @@ def part(page: Page | Locator, name: str) -> Locator:
     return page.locator(f'[data-slot="{name}"]')
 
 
+def show_keys(page: Page) -> None:
+    """Open the list of keys by a key: under a mouse the foot of the page may move while it still loads."""
+    page.get_by_role("button", name="Keyboard shortcuts").press("Enter")
+
+
 def unfold(region: Locator) -> None:
     """Open the fold of a region by a key: under a mouse it may move while the page still loads."""
     region.locator("summary").first.press("Enter")

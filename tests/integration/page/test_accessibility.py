@@ -14,7 +14,7 @@ from tests.support.browser import Watched, watched
 from tests.support.marks import one_a_change
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, divergence, later, now, status, unmatched
-from tests.support.webpage import at, reordered, verdict, violations
+from tests.support.webpage import at, reordered, show_keys, verdict, violations
 from twinstream.adapters.credentials import TokenFile
 from twinstream.api.state.board import Board
 from twinstream.status.comparison import KindCoverage, UnmatchedSample
@@ -99,7 +99,7 @@ def test_the_rows_of_many_comparisons_and_the_list_of_keys_are_for_everybody(
     seen.page.goto(at(service, ""))
     expect(seen.page.locator(".dense .comparison")).to_have_count(15)
     sound(seen, "rows", themes)
-    seen.page.get_by_role("button", name="Keyboard shortcuts").click()
+    show_keys(seen.page)
     expect(seen.page.get_by_role("dialog")).to_be_visible()
     sound(seen, "keys", themes)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.support.browser import watched
 from tests.support.server import Served
 from tests.support.statuses import NAME, diverged, divergence, later, now, status
-from tests.support.webpage import at, part, row, verdict
+from tests.support.webpage import at, part, row, show_keys, verdict
 
 pytestmark = pytest.mark.requires_chromium
 FOCUS = "getComputedStyle(document.activeElement).outlineStyle"
@@ -125,7 +125,7 @@ def test_a_question_mark_lists_the_keys_which_can_be_switched_off_for_good(
         page.keyboard.press("?")
         expect(dialog).to_be_hidden()
         expect(verdict(page)).to_have_text("✓EQUIVALENT")
-        page.get_by_role("button", name="Keyboard shortcuts").click()
+        show_keys(page)
         page.get_by_label("Use these shortcuts").check()
         page.get_by_role("button", name="Close").click()
         page.keyboard.press("u")
