@@ -248,7 +248,7 @@ class Bags:
         told = {
             "pairs": {serial: _row(pair) for serial, pair in pairs.items()},
             "marks": dict(marks),
-            "gone": [] if whole else self._gone,
+            "gone": self._gone,  # Of a whole state, too: the first of a sweep stands behind earlier ones.
         }
         self._gone, self._saved = [], self._serial
         self._new_pairs, self._new_marks = {}, {}

@@ -209,7 +209,10 @@ def near(one: Event, other: Event) -> bool:
     return abs(int(one[0][1].split()[1]) - int(other[0][1].split()[1])) <= 1
 
 
-def test_deltas_have_what_changed_and_together_they_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sweeps_at", [(), (5, 8)], ids=["deltas", "with the first deltas of sweeps"])
+def test_deltas_have_what_changed_and_together_they_are_the_whole(
+    monkeypatch: pytest.MonkeyPatch, sweeps_at: Sequence[int]
+) -> None:
     monkeypatch.setattr(module, "KEPT", 3)
     monkeypatch.setattr(module, "MARKS", 2)
     bags = Bags(near)
@@ -217,12 +220,12 @@ def test_deltas_have_what_changed_and_together_they_are_the_whole(monkeypatch: p
     for number in range(12):
         lane = b"lane%d" % (number // 2)
         bags.partner(LEFT, event(number, lane), [event(number + 1, lane)], 0)
-        states.append(bags.state(whole=False))
+        states.append(bags.state(whole=number in sweeps_at))
         whole = merged(states)
         again = Bags(near)
         again.restore(whole, form_of)
         assert again.state(whole=True) == bags.state(whole=True) == whole
-        assert len(states[-1]["pairs"]) == 1
+        assert len(states[-1]["pairs"]) == (3 if number in sweeps_at else 1)
     assert len(whole["pairs"]) == 3
     assert len(whole["marks"]) == 2
 
