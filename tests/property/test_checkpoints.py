@@ -15,9 +15,10 @@ from tests.support.streams import Driver, record, spec
 from twinstream.checkpoints.format import decode, encode
 from twinstream.checkpoints.plan import SavePlanner
 from twinstream.core.accounting.event_rows import event_columns, rows_of
+from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.arrivals import whole_runs
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import Side
+from twinstream.core.events import PartitionOffset, Side, place_in_side
 from twinstream.core.state.merge import merged
 from twinstream.core.state.restore import restore
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
@@ -63,6 +64,10 @@ class Chain:
         return merged(whole, deltas)
 
 
+def places(held: UnmatchedEvents) -> list[PartitionOffset]:
+    return list(map(place_in_side, held))
+
+
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @given(taken=steps)
 def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str, taken: list[Any]) -> None:
@@ -80,11 +85,13 @@ def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str
         chain.save()
         state = chain.state()
         for side in Side:
-            held = [(event[1], event[2]) for event in driver.comparison.ledger.held[side]]
             columns = state["held"][side]
-            assert list(zip(columns["partitions"], columns["offsets"], strict=True)) == held
+            saved = zip(columns["partitions"], columns["offsets"], strict=True)
+            assert list(saved) == places(driver.comparison.ledger.held[side])
     restored = Comparison(driver.comparison.rules)
     restore(restored, chain.state(), driver.codec.form, 0.0)
+    for held in (*driver.comparison.ledger.held, *restored.ledger.held):
+        assert held.first_open() == dict(sorted(places(held), reverse=True))
     again, state = snapshot(restored), snapshot(driver.comparison)
     assert set(again.pop("recent")) == set(state.pop("recent"))
     for kept, known in zip(again.pop("homes"), state.pop("homes"), strict=True):

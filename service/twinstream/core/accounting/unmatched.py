@@ -7,8 +7,9 @@ once more, in two generations:
 
 - Events that came since the last look are *fresh*: an entry in one dictionary, which is all that most of them
   ever cost. Each look takes those that have stayed into the facts (`settle`).
-- The events of a partition come in the order of their offsets, so the first open one is the front of a
-  queue, once those that left are removed.
+- Nearly all events of a partition come in the order of their offsets, so the first open one is the front of a
+  queue, once those that left are removed. Those that come behind a later one (rows that are renewed, events
+  read again from a checkpoint) are in a heap.
 - Events are distinguished by object identity: two equal ones are two.
 - A new record of the other side finds its *twin*, an event with the same bytes, here (`by_record`).
 - Events that wait *ahead* of the index are columns (`arrivals.ahead`); `enter` makes events of them.
@@ -20,14 +21,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import merge
+from heapq import heappop, heappush, merge
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounting.by_record import EventsByRecord, Records, records_of
 from twinstream.core.arrivals.ahead import RunsAhead
-from twinstream.core.events import PARTITION, READ_AT, TIMESTAMP_MS, Event, PartitionOffset, place_in_side
+from twinstream.core.events import (
+    OFFSET,
+    PARTITION,
+    READ_AT,
+    TIMESTAMP_MS,
+    Event,
+    PartitionOffset,
+    place_in_side,
+)
 
 SLACK = 1000
 """The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
@@ -62,6 +71,7 @@ class UnmatchedEvents:
         self._entered: list[Event] = []
         self._early: list[Event] = []
         self._queues: defaultdict[int, deque[list[Event]]] = defaultdict(deque)
+        self._behind: defaultdict[int, list[tuple[int, int, Event]]] = defaultdict(list)
         self._queued = 0
         self._times: Counter[int] = Counter()
         self._times_left: Counter[int] = Counter()
@@ -169,8 +179,13 @@ class UnmatchedEvents:
 
     def _enqueue(self, events: Iterable[Event]) -> None:
         for partition, run in groupby(events, _PARTITION):
-            self._queues[partition].append(list(run))
-            self._queued += len(self._queues[partition][-1])
+            in_order, queue = sorted(run, key=_OFFSET), self._queues[partition]
+            self._queued += len(in_order)
+            if queue and in_order[0][OFFSET] < queue[-1][-1][OFFSET]:
+                for event in in_order:
+                    heappush(self._behind[partition], (event[OFFSET], id(event), event))
+            else:
+                queue.append(in_order)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -197,14 +212,23 @@ class UnmatchedEvents:
         found = self.ahead.first_open()
         if self._queued > 2 * len(self._events) + SLACK:
             self._queues.clear()
+            self._behind.clear()
             self._queued = 0
-            self._enqueue(self._events)
+            self._enqueue(sorted(self._events, key=place_in_side))
         for partition, queue in tuple(self._queues.items()):
             self._trim(queue)
             if queue:
-                found[partition] = queue[0][0][2]
+                found[partition] = queue[0][0][OFFSET]
             else:
                 del self._queues[partition]
+        for partition, heap in tuple(self._behind.items()):
+            while heap and heap[0][-1] not in self._events:
+                heappop(heap)
+                self._queued -= 1
+            if heap:
+                found[partition] = min(found.get(partition, heap[0][0]), heap[0][0])
+            else:
+                del self._behind[partition]
         return found
 
     def _trim(self, queue: deque[list[Event]]) -> None:
@@ -279,6 +303,7 @@ class UnmatchedEvents:
 
 _TIME = itemgetter(TIMESTAMP_MS)
 _PARTITION = itemgetter(PARTITION)
+_OFFSET = itemgetter(OFFSET)
 _READ_AT = itemgetter(READ_AT)
 
 
