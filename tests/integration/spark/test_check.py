@@ -77,6 +77,7 @@ def test_the_input_comes_in_the_batches_that_were_asked_for() -> None:
     assert [json.loads(value or b"")["rides"] for value in counts] == [5, 10, 20]
 
 
+@pytest.mark.nightly
 def test_a_version_that_loses_its_order_is_found_without_another_one() -> None:
     assert self_check(ORDER, doubled, RIDES, schema=RIDE).equivalent
     found = self_check(ORDER, shuffled, RIDES, schema=RIDE)

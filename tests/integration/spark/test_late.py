@@ -51,6 +51,7 @@ def counts(pipelines: Pipelines, events: str, delay: str) -> DataFrame:
     return records(counted.selectExpr("k", "unix_millis(window.end) AS end", "n"), key=["k"])
 
 
+@pytest.mark.nightly
 def test_rows_dropped_as_late_are_told_and_are_the_likely_cause_of_what_they_changed(
     pipelines: Pipelines,
 ) -> None:
