@@ -208,7 +208,10 @@ class UnmatchedEvents:
         return event in self._events
 
     def first_open(self) -> dict[int, int]:
-        """The smallest offset in each partition that has an event. Complexity: O(1) amortised."""
+        """The smallest offset in each partition that has an event.
+
+        Complexity: O(1) amortised, O(log n) for an event that came behind a later one.
+        """
         found = self.ahead.first_open()
         if self._queued > 2 * len(self._events) + SLACK:
             self._queues.clear()

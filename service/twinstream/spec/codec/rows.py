@@ -58,8 +58,9 @@ class RowKeys:
         if self._spelled is None:
             return
         member = read(value, self._spelled)
-        if spelled(member) is not member:
-            visit(value, self._spelled, spelled)
+        text = spelled(member)
+        if text is not member:
+            visit(value, self._spelled, lambda _: text)
 
     def check(self, value: Any) -> None:
         """Raises DecodeError where the end of a row's window decides, and the row names none."""

@@ -7,8 +7,8 @@ from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.events import Event, Form
 
 
-def event(offset: int, partition: int = 0) -> Event:
-    return Event(Form("", b"", "", b"%d" % offset), partition, offset, 0, 0.0)
+def event(offset: int) -> Event:
+    return Event(Form("", b"", "", b"%d" % offset), 0, offset, 0, 0.0)
 
 
 @pytest.mark.parametrize("slack", [1000, 0], ids=["as queued", "queued anew"])

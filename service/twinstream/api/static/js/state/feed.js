@@ -11,8 +11,7 @@ const EVENTS = ["status", "gate", "sample", "phase", "divergence", "withdrawn", 
  */
 export function follow(url, on) {
   let source = null;
-  let live = false;
-  let lost = false;
+  let told = ""; // "live" or "lost", whichever was told last
   let heard = 0;
 
   function open() {
@@ -22,9 +21,8 @@ export function follow(url, on) {
     for (const name of EVENTS) {
       source.addEventListener(name, (message) => {
         heard = performance.now();
-        if (!live) {
-          live = true;
-          lost = false;
+        if (told !== "live") {
+          told = "live";
           on.live();
         }
         on.event(name, message.data);
@@ -34,9 +32,8 @@ export function follow(url, on) {
 
   function broken() {
     source.close(); // the browser's own retry gives up on an error status; ours does not
-    if (!lost) on.lost();
-    lost = true;
-    live = false;
+    if (told !== "lost") on.lost();
+    told = "lost";
     heard = Infinity; // until the next try
     setTimeout(() => {
       on.again();
