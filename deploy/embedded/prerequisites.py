@@ -37,11 +37,21 @@ def _java_version(java: str) -> int:
 
 
 def find_java() -> str | None:
-    """Find a Java that is new enough: that of JAVA_HOME if it is set, else the first on the path."""
+    """Find a Java that is new enough: that of JAVA_HOME if it is set, else the first on the path.
+
+    Raises:
+        EmbeddedError: JAVA_HOME has none. Kafka could take another, but Spark takes that of JAVA_HOME.
+    """
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which(str(Path(home, "bin", "java"))) if home else None
-    java = java or shutil.which("java")
-    return java if java and _java_version(java) >= OLDEST_JAVA else None
+    java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
+    if java and _java_version(java) >= OLDEST_JAVA:
+        return java
+    if home:
+        raise EmbeddedError(
+            f"JAVA_HOME is {home}, which has no Java {OLDEST_JAVA} or newer: "
+            "correct it, or unset it so that the Java of the path is taken"
+        )
+    return None
 
 
 def find_chromium() -> str | None:

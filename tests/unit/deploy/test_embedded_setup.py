@@ -84,6 +84,22 @@ def test_a_java_that_is_too_old_counts_as_missing_and_that_of_java_home_goes_fir
     assert prerequisites.ensure(JAVA) == str(home / "bin" / "java")
 
 
+@pytest.mark.parametrize("has", [None, JAVA_11])
+def test_a_java_home_without_a_java_is_named_also_beside_a_java_on_the_path(
+    path: Path, monkeypatch: pytest.MonkeyPatch, has: str | None
+) -> None:
+    program(path, "java", JAVA_17)
+    home = path.parent / "jdk"
+    (home / "bin").mkdir(parents=True)
+    if has:
+        program(home / "bin", "java", has)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(
+        EmbeddedError, match=f"JAVA_HOME is {home}, which has no Java 17 or newer: correct it"
+    ):
+        prerequisites.ensure(JAVA)
+
+
 def test_as_root_on_debian_the_package_is_installed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     program(path, "mvn.of-debian", MAVEN_THAT_WORKS)
