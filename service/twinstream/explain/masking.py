@@ -14,10 +14,12 @@ from __future__ import annotations
 import base64
 import math
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
+
+import orjson
 
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.describe import trait
@@ -49,25 +51,45 @@ def fresh_secret() -> bytes:
     return secrets.token_bytes(SECRET_BYTES)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, wide: Callable[[int | Decimal], Any] = str) -> Any:
     r"""A decoded value as JSON can carry it: without loss, with texts for values that JSON lacks.
 
-    >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
-    {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
+    `wide` gives what stands for a number that its readers may not hold exactly.
+
+    >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50"), "id": 2**64})
+    {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5, 'id': '18446744073709551616'}
     """
     kind = type(value)
     if kind in _PLAIN or (kind is int and -_WIDE < value < _WIDE):
         return value
     if isinstance(value, dict):
-        return {name: member if type(member) in _PLAIN else plain(member) for name, member in value.items()}
+        return {
+            name: member if type(member) in _PLAIN else plain(member, wide) for name, member in value.items()
+        }
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [plain(item, wide) for item in value]
     if isinstance(value, bytes):
         return f"base64:{base64.b64encode(value).decode()}"
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal) and value.is_finite():
         near = float(value)
-        return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
+        return near if math.isfinite(near) and Decimal(repr(near)) == value else wide(value)
+    if kind is int:
+        return wide(value)
     return value if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+def readable(value: Any) -> Any:
+    """A decoded value for a text that people read: as `plain`, but numbers of any size stay numbers."""
+    return plain(value, wide=lambda number: number)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, with all digits of its numbers.
+
+    >>> json_text([Decimal("1.10"), 2**64, "1.10"])
+    '[1.1,18446744073709551616,"1.10"]'
+    """
+    return orjson.dumps(plain(value, wide=lambda number: orjson.Fragment(str(number)))).decode()
 
 
 class Mask:
@@ -106,7 +128,7 @@ class Mask:
         return self._seen(value, self.place(at))
 
     def part(self, value: Any, at: Path = ()) -> tuple[Any, int]:
-        """What of a value may be shown, and how many members may not; `HIDDEN` where nothing may.
+        """What of a value people may read, and how many members they may not; `HIDDEN` where nothing.
 
         >>> Mask(["taxi"]).part({"taxi": 7, "driver": "Ann", "paid": {"tip": 1}})
         ({'taxi': 7}, 2)
@@ -156,7 +178,7 @@ class Mask:
 
     def _part(self, value: Any, at: Path) -> tuple[Any, int]:
         if self._allows(at):
-            return plain(value), 0
+            return readable(value), 0
         if not isinstance(value, dict):
             return HIDDEN, 1
         if at in self._maps:

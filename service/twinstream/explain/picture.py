@@ -25,9 +25,9 @@ from itertools import takewhile
 from typing import Any
 from unicodedata import normalize
 
-import orjson
 from rich.cells import cell_len, set_cell_size
 
+from twinstream.explain.masking import json_text
 from twinstream.spec.file.paths import parse_path
 
 NARROW = 64
@@ -311,11 +311,6 @@ def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str
             chosen.add(name)
             left -= cell_len(parts[name])
     return f"{{{''.join(parts[name] for name in value if name in chosen)}{more}}}" if chosen else None
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON."""
-    return orjson.dumps(value, default=str).decode()
 
 
 _ENOUGH = 8

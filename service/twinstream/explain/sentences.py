@@ -14,8 +14,8 @@ from twinstream.core.accounting.halves import Divergence
 from twinstream.core.clocks.late import DroppedUnevenly
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import CONTENT, FORM, KIND, MARK, OFFSET, PARTITION, Event, Side, in_kafka
-from twinstream.explain.masking import HIDDEN, plain
-from twinstream.explain.picture import from_difference, json_text, told_apart
+from twinstream.explain.masking import HIDDEN, json_text
+from twinstream.explain.picture import from_difference, told_apart
 from twinstream.explain.title import first_on_reference
 from twinstream.explain.visible import Change, Visible, is_withheld, sees
 from twinstream.spec.codec.rows import DELETED
@@ -182,7 +182,7 @@ def _field(change: Change) -> str:
 def _became(change: Change) -> str:
     """Both values; long ones start where they differ."""
     both = change.before, change.after
-    texts = ("absent" if value is ABSENT else json_text(plain(value)) for value in both)
+    texts = ("absent" if value is ABSENT else json_text(value) for value in both)
     one, other = from_difference(*told_apart(*texts), TEXT_LIMIT)
     return f"{_field(change)} changed from {_cut(one)} to {_cut(other)}"
 

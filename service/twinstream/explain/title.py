@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import CONTENT, FORM, KIND, OFFSET, PARTITION, Event
-from twinstream.explain.picture import from_difference, json_text, printable, told_apart
+from twinstream.explain.masking import json_text
+from twinstream.explain.picture import from_difference, printable, told_apart
 from twinstream.explain.visible import Change, Named, Visible, is_withheld, sees
 from twinstream.spec.codec.rows import DELETED
 from twinstream.spec.file.model import DEFAULT_KIND

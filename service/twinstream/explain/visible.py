@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import FORM, KIND, RECORD, Event
-from twinstream.explain.masking import HIDDEN, Mask, plain
-from twinstream.explain.picture import json_text
+from twinstream.explain.masking import HIDDEN, Mask, json_text, plain, readable
 from twinstream.grouping.common import NO_MEMBERS, Members
 from twinstream.grouping.difference import short
 from twinstream.spec.codec.codec import Codec
@@ -124,7 +123,7 @@ class Visible:
     def shown_fields(self, event: Event) -> dict[str, Any]:
         """The compared fields of an event whose values may be shown."""
         places = ((self._in_value(path), member) for path, member in _leaves(self._compared(event)))
-        return {self._open(path): plain(member) for path, member in places if self._show.shows(path)}
+        return {self._open(path): readable(member) for path, member in places if self._show.shows(path)}
 
     # -- the order -----------------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ class Visible:
     def shown_order_fields(self, event: Event) -> dict[str, Any]:
         """Those of them whose values may be shown."""
         fields = self.order_fields(event).items()
-        return {field: plain(value) for field, value in fields if self.is_shown(field, value)}
+        return {field: readable(value) for field, value in fields if self.is_shown(field, value)}
 
     # -- identity and changes ------------------------------------------------------------------------------
 
@@ -154,7 +153,7 @@ class Visible:
         compared = self._compared(event)
         read_ = ((field, read(compared, self._spec.path_of(field))) for field in fields)
         there = [(field, member) for field, member in read_ if member is not ABSENT]
-        shown = tuple((field, plain(member)) for field, member in there if self.is_shown(field, member))
+        shown = tuple((field, readable(member)) for field, member in there if self.is_shown(field, member))
         return Named(shown, len(there) - len(shown))
 
     def compared(self, finding: Finding) -> tuple[Any, ...]:
@@ -186,7 +185,7 @@ class Visible:
         return Members(inner, self._member_text)
 
     def _member_text(self, name: str, value: Any) -> str | None:
-        return short(bare(plain(value))) if self._show.shows((name,)) else None
+        return short(bare(readable(value))) if self._show.shows((name,)) else None
 
     def _compared(self, event: Event) -> Any:
         return self._opened(event[FORM][RECORD]).compared

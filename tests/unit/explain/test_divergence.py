@@ -199,6 +199,20 @@ def test_of_long_or_like_values_that_is_told_in_which_they_differ(before: Any, a
     assert told in changed({"id": 1, "v": before}, {"id": 1, "v": after})["text"]
 
 
+@pytest.mark.parametrize("number", ["1.10", "1E+20", "9223372036854775808", "-0.1000000000000000055"])
+def test_a_number_that_became_a_text_is_told_apart_from_it(number: str) -> None:
+    shown = "1.1" if number == "1.10" else "1e+20" if number == "1E+20" else number
+    (report,) = reports(
+        "unordered",
+        [Batch(LEFT, [f'{{"id":1,"v":{number}}}'.encode()]), Batch(RIGHT, [record({"id": 1, "v": number})])],
+        "identity: [id]",
+    )
+    assert report["title"] == f'v {shown} → "{number}" · id 1'
+    assert report["text"].startswith(f'`v` changed from {shown} to "{number}" in id 1.')
+    (report,) = reports("unordered", [Batch(LEFT, [f'{{"id":{number}}}'.encode()])])
+    assert report["text"].startswith(f'Missing from the candidate: {{"id":{shown}}}.')
+
+
 def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
     report = changed({"id": 1, **dict.fromkeys("abcd", 0)}, {"id": 1, **dict.fromkeys("abcd", 1)})
     assert report["text"].startswith("4 fields changed in id 1: `a`, `b`, `c`, `d`.")
