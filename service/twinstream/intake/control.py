@@ -6,7 +6,8 @@ hole, since the next one of its version contains all of it. So it is a trouble o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition
 from twinstream.core.events import Side
@@ -31,6 +32,14 @@ class ControlDesk:
         self._topics = {side: spec.version_of(side).topic for side in Side}
         self.position: int | None = None
         self.trouble: str | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Where it is, and the trouble with the newest record, as plain data."""
+        return {"control": self.position, "control_trouble": self.trouble}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over a `state`: the newest record is not read again."""
+        self.position, self.trouble = state["control"], state.get("control_trouble")
 
     def take(self, said: Sequence[ControlEntry]) -> None:
         """Take new records of the control topic."""

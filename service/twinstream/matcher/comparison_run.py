@@ -160,7 +160,7 @@ class ComparisonRun:
         """Take over the start at the input, now that it is found, and the control records up to it."""
         assert self.input_cut is not None, "the comparison file starts at the input"
         opening.hand_over(self.comparison, self.input_cut)
-        self.control.position = opening.position
+        self.control.restore(opening.control)
 
     def _indivisible(self, topics: Mapping[Side, Topic]) -> str | None:
         """The reason why these topics cannot be compared in so many shards, or as co-partitioned ones."""
@@ -431,7 +431,7 @@ class ComparisonRun:
             "starts": [pairs_of(self._starts[side]) for side in Side],
             "compared_from": [pairs_of(intake.compared_from[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
-            "control": self.control.position,
+            **self.control.state(),
             "resets_before": self.resets_before,
             **self._came_after(),
             "start": None if intake.cut is None else intake.cut.state(),
@@ -459,7 +459,7 @@ class ComparisonRun:
         if state["rereading"]:
             self._rereading = Rereading.of(state["rereading"])
             self.situation.rereading = self._rereading.sentence(intake.positions)
-        self.control.position = state["control"]
+        self.control.restore(state)
         self.resets_before = state.get("resets_before", 0)
         intake.seen.restore(state["seen"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])

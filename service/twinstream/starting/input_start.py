@@ -21,14 +21,14 @@ from twinstream.starting.start import Unsafe, bounded
 
 
 class Found(NamedTuple):
-    """A start that was found, and the next control record."""
+    """A start that was found, and the state of the control topic's reader then."""
 
     opened: Opened
-    position: int | None
+    control: dict[str, Any]
 
     def state(self) -> list[Any]:
         """It as plain data."""
-        return [state_of(self.opened), self.position]
+        return [state_of(self.opened), self.control]
 
     @classmethod
     def of(cls, state: list[Any]) -> Found:
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 class Opening:
-    """Looks for the start, once a second until it is found. `position` is the next control record to read."""
+    """Looks for the start, once a second until it is found."""
 
     def __init__(self, spec: Spec, source: Source) -> None:
         self._spec, self._source = spec, source
@@ -48,14 +48,14 @@ class Opening:
         self._opened: Opened | None = None
 
     @property
-    def position(self) -> int | None:
-        """The offset of the next control record, None before the first."""
-        return self._desk.position
+    def control(self) -> dict[str, Any]:
+        """The state of a reader of the control topic that reads on from here."""
+        return self._desk.state()
 
     @property
     def found(self) -> Found | None:
         """The start, once `positions` has found it."""
-        return self._opened and Found(self._opened, self.position)
+        return self._opened and Found(self._opened, self.control)
 
     def positions(self, topics: Mapping[Side, Topic], bound: Positions | None = None) -> Positions:
         """The positions to begin to read at: not below `bound`, else not below the bound of the source.
@@ -98,7 +98,8 @@ class FoundOpening(Opening):
 
     def __init__(self, found: Found, spec: Spec, source: Source) -> None:
         super().__init__(spec, source)
-        self._opened, self._desk.position = found
+        self._opened = found.opened
+        self._desk.restore(found.control)
 
     def positions(self, topics: Mapping[Side, Topic], bound: Positions | None = None) -> Positions:  # noqa: ARG002
         """The positions to begin to read at."""

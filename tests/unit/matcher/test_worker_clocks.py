@@ -68,6 +68,16 @@ def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_h
     assert bench.settled().health.status == "ok"
 
 
+def test_a_record_that_cannot_be_read_is_remembered_over_a_restart(bench: Clocked) -> None:
+    bench.source.say(b"{}")
+    health = bench.settled(bench.started()).health
+    assert health.status == "degraded"
+    worker = bench.restarted()
+    assert bench.settled(worker).health == health
+    bench.finish(LEFT, 0, 1)
+    assert bench.settled(worker).health.status == "ok"
+
+
 def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(bench: Clocked) -> None:
     worker, largest = bench.started(), 2**63 - 1
     bench.finish(RIGHT, largest, largest, written=largest, watermark=largest)

@@ -77,6 +77,14 @@ def test_without_a_control_topic_there_is_no_start_and_it_is_named(bench: Pipeli
     assert reason.startswith("test.control has 2 partitions")
 
 
+def test_a_control_record_that_cannot_be_read_before_the_start_degrades_health(bench: Pipelines) -> None:
+    for side in Side:
+        bench.work(side, 0, 30)
+    bench.source.say(b"{}")
+    (reason,) = bench.settled().health.reasons
+    assert reason.startswith("the newest record of test.control, at offset 6, cannot be used")
+
+
 def test_nothing_is_compared_before_both_versions_have_said_what_they_have_consumed(
     bench: Pipelines,
 ) -> None:
