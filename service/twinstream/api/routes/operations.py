@@ -10,7 +10,6 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from twinstream.api.gate.freshness import sentence
 from twinstream.api.http.schemas import Liveness, Readiness
 from twinstream.api.routes.problems import problem
 from twinstream.api.state.board import Board
@@ -41,7 +40,9 @@ def operations_router(board: Board, metrics: Metrics, version: str, obstacles: O
         judged = (view for view in board.views() if view.status.trial_of is None)
         reasons = [reason for view in judged for reason in obstacles(view)]
         if reasons:
-            return problem(503, " ".join(map(sentence, reasons)), ready=False, reasons=reasons)
+            # Not as a sentence with a capital: each begins with the name of a comparison.
+            detail = " ".join(f"{reason.rstrip('.')}." for reason in reasons)
+            return problem(503, detail, ready=False, reasons=reasons)
         return Response(Readiness(ready=True, reasons=[]).model_dump_json(), media_type="application/json")
 
     @router.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
