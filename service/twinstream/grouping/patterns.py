@@ -138,7 +138,7 @@ def _digits(number: Any) -> int:
 
 
 def _case(one: str, other: str) -> Parameter:
-    return 0 if one.casefold() == other.casefold() else None
+    return 0 if one.lower() == other.lower() else None
 
 
 def _cut(one: str, other: str) -> Parameter:

@@ -9,6 +9,7 @@ import pytest
 from tests.support.rides import KINDS
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
+from twinstream.testing import check
 
 TOLERANT = "equality: {tolerance: {v: {abs: 0.5}}}\n"
 ORDERS = {
@@ -164,6 +165,28 @@ def test_what_moved_over_a_barrier_and_changed_changed(order: str, size: int) ->
     assert found.finding.left is not None
     assert found.finding.right is not None
     assert (found.finding.left[2], found.finding.right[2]) == (4, 5), "where it stood on either side"
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        ("0:4", "1:4"),
+        ("0:4 0:9", "0:9 1:4"),
+        ("0:4 1:8", "1:4 1:8"),
+        ("0:4 0:9 1:8", "0:9 1:4 1:8"),
+        ("0:4 0:9 1:8", "0:9 1:8 1:4"),
+    ],
+)
+@pytest.mark.parametrize("first", ["reference-first", "alternate", "candidate-first"])
+def test_an_event_that_changed_its_key_changed_whatever_else_both_keys_have(
+    reference: str, candidate: str, first: str
+) -> None:
+    left, right = (
+        [dict(zip(("k", "id"), word.split(":"), strict=True)) for word in text.split()]
+        for text in (reference, candidate)
+    )
+    answer = check({"order": {"per_key": ["k"]}, "identity": ["id"]}, left, right, interleave=first)
+    assert [one.kind for one in answer.examples] == ["changed"]
 
 
 # -- known differences ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def test_the_pattern_that_fits_all_pairs_is_told(
     [
         [(39, 40)],  # Any two numbers differ by some number.
         [("a", "b"), ("c", "d")],
+        [("straße 1", "strasse 1"), ("\u00b5s", "\u03bcs")],  # Both are in lower case.
         [(1, 5), (7, 2), (3, 9)],
         [({"a": 1}, [2]), (None, 3), (4, None), (True, False), ("", 7)],
         [(float("nan"), 1), (float("inf"), 1e300), (10**400, 2)],

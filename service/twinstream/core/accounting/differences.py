@@ -359,9 +359,7 @@ class Differences:
         finding = half.finding
         side, keys = finding.side.other, self.keys_of(finding)
         found = self.unpaired.claim_equal(side, keys, lambda one: one.fits(finding))
-        if found is not None or half.reach is None:
-            return found
-        return self._claim_named(half)
+        return found or self._claim_named(half)
 
     def _claim_named(self, half: Half) -> Half | None:
         """Take the booked leftover of the other side that has the identity of a leftover."""
