@@ -11,10 +11,13 @@ from threading import Event, Thread
 import orjson
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.marks import one_a_change
 from tests.support.stack import Closing, MakeTopic
+from tests.support.waiting import eventually
+from twinstream.errors import NoResults
 from twinstream.spark.matcher import claim
 from twinstream.spark.matcher.claim import Claim, make_topics
 
@@ -107,3 +110,40 @@ def test_a_claim_does_not_wait_where_nobody_has_written_for_long(
     assert make() == []
     OtherJob(kafka, results, ahead_seconds=-60.0).tell()
     assert make() == []
+
+
+def test_a_claim_in_topics_that_were_made_anew_counts_no_more(
+    kafka: Kafka, results: str, closing: Closing
+) -> None:
+    earlier = closing(Claim(kafka.brokers, results, {}, "orders", "earlier"))
+    OtherJob(kafka, results, ahead_seconds=-60.0).tell()
+    earlier.make(print)
+    earlier.check()
+    admin = AdminClient({"bootstrap.servers": kafka.brokers})
+    for deleted in admin.delete_topics([results, f"{results}.divergences"]).values():
+        deleted.result()
+    eventually(lambda: make_topics(kafka.brokers, results, {}), what="the names are free again")
+    later = closing(Claim(kafka.brokers, results, {}, "orders", "later"))
+    later.make(print)
+
+    def lost() -> bool:
+        try:
+            earlier.check()
+        except NoResults:
+            return True
+        return False
+
+    eventually(lost, what="the first job finds that its claim is gone", seconds=30)
+    later.check()
+
+
+def test_a_claim_knows_whether_a_job_has_written_about_the_comparison(
+    kafka: Kafka, results: str, closing: Closing
+) -> None:
+    OtherJob(kafka, results, ahead_seconds=-60.0).tell()
+    claim = closing(Claim(kafka.brokers, results, {}, "orders", "this"))
+    assert not claim.known()
+    assert not closing(Claim(kafka.brokers, f"{results}-of-nobody", {}, "orders", "this")).known()
+    claim.make(print)
+    for name, known in (("orders", True), ("others", False)):
+        assert closing(Claim(kafka.brokers, results, {}, name, "next")).known() == known

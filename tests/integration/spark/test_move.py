@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from tests.support.waiting import eventually
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.checkpoints import format as checkpoint
 from twinstream.cli.commands.move import moved
-from twinstream.errors import CheckpointError
+from twinstream.errors import CheckpointError, SettingsError
 from twinstream.settings import load as settings_of
-from twinstream.spark.matcher.claim import make_topics
+from twinstream.spark.matcher.claim import Claim, make_topics
 from twinstream.spark.matcher.location import Location, owned
 from twinstream.spec.load import loads
 
@@ -163,6 +163,24 @@ def test_a_comparison_moved_to_spark_and_back_ends_as_check_says(journey: Journe
         assert "has moved to the service, which goes on with it" in job.failure()
     status, found = journey.serve(4_000)
     journey.end(status, found)
+
+
+@pytest.mark.nightly
+def test_a_move_by_other_results_topics_is_refused_and_a_job_ends_that_does_not_see_its_claim(
+    journey: Journey,
+) -> None:
+    spec, other = loads(journey.both.text), f"{journey.both.results}.other"
+    journey.write(1)
+    with journey.both.results_so_far() as topics, journey.both.job(shards=1) as job:
+        come_to(topics, journey.both.text, 1_000, job, PATIENCE, 1)
+        with pytest.raises(SettingsError, match=f"no job of comparison 'sink' has written to topic {other}"):
+            moved(spec, "service", journey.checkpoint, 1, other, journey.settings)
+        make_topics(journey.brokers, other, {})
+        with closing(Claim(journey.brokers, other, {}, spec.name, "of an earlier job")) as claim:
+            claim.make(print)
+        assert job.exception() is None
+        moved(spec, "service", journey.checkpoint, 1, other, journey.settings)
+        assert "has moved to the service, which goes on with it" in job.failure()
 
 
 @pytest.mark.nightly

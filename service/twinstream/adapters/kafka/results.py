@@ -50,8 +50,8 @@ DIVERGENCES = ".divergences"
 JOB = "job"
 """In the place of a shard: the claim of a job."""
 READ_AT_ONCE, LOOK_SECONDS, POLL_SECONDS = 10_000, 3.0, 0.05
-QUIET_SECONDS = 5.0
-"""When nothing has come for so long, the topics may be gone, or others: a job tells something each second."""
+AGAIN_SECONDS = 5.0
+"""So often it is looked whether the topics are gone, or others."""
 UNHEARD = (
     "no Spark job is heard that compares this: start it with the same comparison file, --results and "
     "--shards, or wait until its next batch"
@@ -76,7 +76,8 @@ class ResultsTopics:
     """The results topics, read so far; all its methods may be called from any thread.
 
     `statuses` are by comparison and shard, `reports` besides by id. `claims` are the offset and the run of
-    the last claim of each comparison. Raises SettingsError if a property of Kafka is wrong.
+    the last claim of each comparison, `ids` tell topics from others of the same names. Raises SettingsError
+    if a property of Kafka is wrong.
     """
 
     def __init__(self, brokers: str, results: str, properties: Properties) -> None:
@@ -86,7 +87,8 @@ class ResultsTopics:
         more |= {"enable.partition.eof": True}
         self._consumer = opened(Consumer, {**config_of(brokers, properties), **more})
         self._admin = admin_client(brokers, properties, LinkFaults())
-        self._lock, self._ids, self._heard_at = Lock(), dict[str, str](), -inf
+        self._lock, self._looked_at = Lock(), -inf
+        self.ids: dict[str, str] = {}
         self._ended_at = -1
         self.claims: dict[str, tuple[int, str]] = {}
         self.statuses: dict[tuple[str, int], _Told] = {}
@@ -95,13 +97,12 @@ class ResultsTopics:
     def read(self) -> None:
         """Read what has come. Raises StoreError if Kafka does not answer, or lacks a topic."""
         with self._lock:
-            if time.monotonic() - self._heard_at > QUIET_SECONDS:
+            if time.monotonic() - self._looked_at > AGAIN_SECONDS:
                 self._look()
             while messages := self._consumer.consume(READ_AT_ONCE, 0):
-                self._heard_at = time.monotonic()
                 errors = [error for message in messages if (error := self._take(message)) is not None]
                 if errors:  # What came with it has been read, and does not come again.
-                    self._heard_at = -inf
+                    self._looked_at = -inf
                     raise StoreError(f"kafka at {self._brokers} does not answer: {errors[0].str()}")
 
     def read_to_end(self, seconds: float) -> None:
@@ -139,13 +140,13 @@ class ResultsTopics:
         names = (self._results, self._results + DIVERGENCES)
         described = self._admin.describe_topics(TopicCollection([*names]), request_timeout=LOOK_SECONDS)
         ids = {name: self._id(name, future) for name, future in described.items()}
-        if ids != self._ids:
+        if ids != self.ids:
             for name in names:
                 know(self._consumer, name)
             self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
             self.claims, self.statuses, self.reports = {}, {}, {}
-            self._ids, self._ended_at = ids, -1
-        self._heard_at = time.monotonic()
+            self.ids, self._ended_at = ids, -1
+        self._looked_at = time.monotonic()
 
     def _id(self, name: str, described: Future[Any]) -> str:
         try:

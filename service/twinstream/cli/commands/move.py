@@ -19,6 +19,10 @@ from twinstream.spec.load import load
 from twinstream.starting.offset_backup import moved_marks
 
 SHARDS = 8
+NO_CLAIM = (
+    "no job of comparison {!r} has written to topic {}, so one that runs would not notice the move: give the "
+    "--results of the job at {}; if its topics were deleted, start the job once more first"
+)
 NO_SPARK = "a move needs PySpark: pip install 'twinstream[spark-matcher]'"
 
 
@@ -92,9 +96,12 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
             said = to_spark(spec, store, place, shards, secret)
             note(spec, place.place, settings, store.glance().sequence)
             return said
-        make_topics(settings.brokers, results, settings.kafka)
+        place = reached(spec.name, checkpoint)
         with closing(Claim(settings.brokers, results, settings.kafka, spec.name, uuid4().hex)) as claim:
-            return to_service(spec, store, reached(spec.name, checkpoint), claim, _tell)
+            if place.begun() and not claim.known():
+                raise SettingsError(NO_CLAIM.format(spec.name, results, place))
+            make_topics(settings.brokers, results, settings.kafka)
+            return to_service(spec, store, place, claim, _tell)
 
 
 def note(spec: Spec, place: str, settings: Settings, sequence: int | None = None) -> None:

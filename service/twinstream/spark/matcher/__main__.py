@@ -20,10 +20,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from twinstream.adapters.credentials import read_secret
-from twinstream.errors import NoResults, QueryFailed, SourceError, StoreError, TwinstreamError
+from twinstream.errors import (
+    NoResults,
+    QueryFailed,
+    SettingsError,
+    SourceError,
+    StoreError,
+    TwinstreamError,
+)
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
+from twinstream.spark.matcher.location import Location, owned
 from twinstream.spark.matcher.processor import Job
 from twinstream.spec.load import load
 
@@ -113,12 +121,16 @@ class Driver:
         failures = 0
         while True:
             query = self._begun()
+            location = Location(self._session(), self._checkpoint)
             try:
                 while not query.awaitTermination(LOOK_SECONDS):
                     self._look()
+                    with suppress(SettingsError):  # The file system may be away for a while.
+                        owned(location)
                 return
             except NoResults:
                 self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
+                self.close()
             except StreamingQueryException as error:
                 own, reason = own_reason(str(error)), reason_of(str(error))
                 failures = failures + 1 if query.lastProgress is None else 1
@@ -138,7 +150,6 @@ class Driver:
         if make_topics(job.brokers, job.results, job.kafka) or self._claim is None:
             # In new topics the offsets begin anew, by which those who show a job tell its statuses apart.
             job = self._job = job._replace(run=uuid4().hex)
-            self.close()
             self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
             self._claim.make(self._say)
         with suppress(NoResults):
@@ -154,9 +165,10 @@ class Driver:
             self._look()
 
     def close(self) -> None:
-        """Close the connections of the claim."""
+        """Close the connections of the claim, which counts no more."""
         if self._claim is not None:
             self._claim.close()
+            self._claim = None
 
 
 def retrying(master: str) -> str:

@@ -62,10 +62,18 @@ class Claim:
         self._brokers, self._results, self._name, self._run = brokers, results, name, run
         self._topics = ResultsTopics(brokers, results, dict(properties))
         self._properties = properties
-        self._offset = 0
+        self._offset, self._made_in = 0, dict[str, str]()
         self._said: Mapping[Any, Any] | None = None
         self._silent_since = 0.0
         self._refused: KafkaError | None = None
+
+    def known(self) -> bool:
+        """Whether a job has claimed the comparison on the topics. Raises StoreError."""
+        try:
+            self._topics.read_to_end(TIMEOUT_SECONDS)
+        except NoResults:
+            return False
+        return self._name in self._topics.claims
 
     def make(self, say: Callable[[str], object]) -> None:
         """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""
@@ -77,6 +85,7 @@ class Claim:
                 )
             waiting = True
             time.sleep(LOOK_SECONDS)
+        self._made_in = self._topics.ids
         producer = opened(Producer, {**config_of(self._brokers, self._properties), "acks": "all"})
         value = orjson.dumps({"run": self._run})
         key = f"{self._name}/{JOB}".encode()
@@ -95,13 +104,15 @@ class Claim:
         self._offset, self._refused = message.offset() or 0, error
 
     def check(self) -> None:
-        """Raise Fenced if another job has a later claim, NoResults without the topics; Kafka may be away."""
+        """Raise Fenced if another job has a later claim, NoResults without its topics; Kafka may be away."""
         try:
             self._topics.read()
         except NoResults:
             raise
         except StoreError:
             return
+        if self._topics.ids != self._made_in:  # Its claim is gone, and offsets have begun anew.
+            raise NoResults(f"topic {self._results} is another one than that of the claim")
         offset, run = self._topics.claims.get(self._name, (0, self._run))
         if run != self._run and offset > self._offset:
             raise Fenced(TAKEN_OVER.format(name=self._name, results=self._results))
