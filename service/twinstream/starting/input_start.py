@@ -28,12 +28,13 @@ class Found(NamedTuple):
 
     def state(self) -> list[Any]:
         """It as plain data."""
-        return [state_of(self.opened), self.control]
+        return [state_of(self.opened), *self.control.values()]
 
     @classmethod
     def of(cls, state: list[Any]) -> Found:
         """It from its `state`."""
-        return cls(opened_of(state[0]), state[1])
+        opened, *control = state
+        return cls(opened_of(opened), dict(zip(("control", "control_trouble"), control, strict=False)))
 
 
 class Opening:

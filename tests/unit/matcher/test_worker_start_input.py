@@ -13,8 +13,10 @@ from tests.support.saying import VERSIONS, control_record
 from tests.support.streams import waiting_events
 from tests.support.workers import Bench
 from twinstream.core.events import Side
+from twinstream.core.start.input_start import Opened
 from twinstream.spec.decode.headers import input_header
 from twinstream.spec.lint.topics import Topic
+from twinstream.starting.input_start import Found
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side
@@ -234,3 +236,13 @@ def test_it_is_a_start_on_every_clock(bench: Pipelines) -> None:
     status = bench.settled(worker)
     assert (status.verdict, status.matched) == ("EQUIVALENT", 40)
     assert all(event[5] is None for side in Side for event in waiting_events(worker.comparison, side))
+
+
+@pytest.mark.parametrize("trouble", [None, "the newest record cannot be used"])
+def test_a_start_that_was_found_is_read_as_it_was_and_without_the_trouble_of_earlier_versions(
+    trouble: str | None,
+) -> None:
+    opened = Opened({LEFT: {0: 3}, RIGHT: {0: 4}}, {LEFT: {}, RIGHT: {}}, [])
+    found = Found(opened, {"control": 7, "control_trouble": trouble})
+    assert Found.of(found.state()) == found
+    assert Found.of(found.state()[:2]).control == {"control": 7}
