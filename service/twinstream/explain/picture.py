@@ -111,7 +111,7 @@ class _Column:
         for cell in self.cells:
             if (cell.partition, cell.offset) == (position["partition"], position["offset"]):
                 return cell
-        cell = _Cell(position["partition"], position["offset"], value, named=named)
+        cell = _Cell(position["partition"], position["offset"], _flat(value), named=named)
         self.topic = position["topic"]
         self.cells.append(cell)
         self.cells.sort(key=lambda cell: (cell.partition, cell.offset))
@@ -156,6 +156,14 @@ def _sides(report: Mapping[str, Any]) -> tuple[_Column, _Column]:
     if {event["side"] for event in report["witness"]} == columns.keys():
         _join(seen, changed=False)
     return columns["reference"], columns["candidate"]
+
+
+def _flat(value: Any) -> Any:
+    """Of a whole record the members of its value first, the parts beside it behind them."""
+    inner = value.get("$value") if isinstance(value, dict) else None
+    if not isinstance(inner, dict):
+        return value
+    return {**inner, **{name: part for name, part in value.items() if name != "$value"}}
 
 
 def _join(cells: Sequence[_Cell], *, changed: bool) -> None:

@@ -183,6 +183,15 @@ def test_what_names_and_changed_an_event_is_shown_before_what_may_differ() -> No
     assert line.endswith(' 3  {"id":7,"fare":2,…}')
 
 
+def test_of_a_whole_record_the_members_of_its_value_are_shown_first() -> None:
+    beside = {"$partition": "‹number, #bf64daed›", "$headers": {"tenant": "‹text, 1 characters, #56e129dd›"}}
+    one, other = ({"$value": {"type": "ride", "id": 7, "v": v}, **beside} for v in (1, 5))
+    fields = {"v": {"reference": 1, "candidate": 5}}
+    found = report("changed", (one, 3), (other, 4), fields=fields, identity=["id"])
+    _, line, _ = diagram({**found, "scope": {"$headers.tenant": "‹text, 1 characters, #56e129dd›"}})
+    assert line.split("  ", 1)[1].startswith('{"type":"ride","id":7,"v":1,…} ─')
+
+
 def test_what_differs_between_equal_events_does_not_tell_events_apart() -> None:
     first = {**NOISE, "ride": "a"}, {**OTHER, "ride": "a"}
     found = report("missing", ({**NOISE, "ride": "b"}, 1), None)
