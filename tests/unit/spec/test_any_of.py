@@ -184,6 +184,34 @@ def test_the_last_rows_of_a_key_are_equal_if_both_are_right() -> None:
     assert (answer.verdict, answer.examples[0].kind) == ("DIVERGED", "changed")
 
 
+@pytest.mark.parametrize(
+    ("emits", "gone"),
+    [
+        ({"upsert": {"key": ["key"], "settled_by": "input"}}, {"key": "k", "value_base64": None}),
+        (
+            {"retract": {"id": "key", "valid_from": "from", "valid_to": "to", "settled_by": "input"}},
+            {"value": {"key": "k", "from": 1, "to": 1}},
+        ),
+    ],
+)
+def test_no_function_judges_a_deletion(tmp_path: Path, emits: dict[str, Any], gone: dict[str, Any]) -> None:
+    rows = [{**picked(pick, key=key), "from": 1, "to": 2} for pick, key in ((1, "k"), (2, "other"))]
+    lines = [
+        {"side": side, **line}
+        for side in ("reference", "candidate")
+        for line in (*({"value": row} for row in rows), gone)
+    ]
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    file = {
+        "order": "unordered",
+        "emits": emits,
+        "equality": {"any_of": {"pick": f"{HERE}:one_of_the_group"}},
+    }
+    answer = check(file, trace=trace)
+    assert (answer.verdict, answer.matched) == ("EQUIVALENT", 1)
+
+
 def test_another_right_value_changes_no_key_that_was_settled_and_a_wrong_one_does() -> None:
     night = {"key": "night"}
     rows = [picked(1), night, picked(2), picked(3), night]

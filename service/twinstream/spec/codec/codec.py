@@ -242,9 +242,10 @@ class Codec:
             if len(self._row_keys) >= LATEST_LIMIT:
                 self._row_keys.clear()
             self._row_keys[record] = key
-            if self._rows.deletes(value):
-                value, deleted = dict(value), DELETED + key
-        if rules.reduce is not None:
+            if self._deletes(kind, value):
+                # No function of the user judges it: of what a deletion deletes only the key is known.
+                value, deleted = rules.show(dict(value)), DELETED + key
+        if rules.reduce is not None and deleted is None:
             value = rules.reduce(value)
         letter = deleted or (record if self._keeps_record else self._content(kind, value))
         content = record if self._tolerant and deleted is None else letter
@@ -257,6 +258,10 @@ class Codec:
         if self._rows is not None and kind == self._row_kind:
             self._rows.spell(value)
         return value
+
+    def _deletes(self, kind: str, value: Any) -> bool:
+        """Whether an event deletes a row. Raises DecodeError where a field is missing."""
+        return self._rows is not None and kind == self._row_kind and self._rows.deletes(value)
 
     def row_key(self, record: bytes) -> bytes:
         """The key of a row, where rows replace each other; it is known where the form was read lately."""
@@ -325,8 +330,8 @@ class Codec:
         """The fields of a record with a right value, and with another; none if a function fails now."""
         if not self._judges:
             return set(), []
-        _, rules, value = self._opened(record)
-        if rules.any_of is None:
+        kind, rules, value = self._opened(record)
+        if rules.any_of is None or self._deletes(kind, value):
             return set(), []
         try:
             right = rules.any_of.right(rules.show(value))
