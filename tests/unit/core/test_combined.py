@@ -189,6 +189,27 @@ def test_an_event_that_changed_its_key_changed_whatever_else_both_keys_have(
     assert [one.kind for one in answer.examples] == ["changed"]
 
 
+@pytest.mark.parametrize("schedule", ["R1 R1 L3 review L1 R1 review", "R2 R1 L3 L1 review look"])
+def test_a_half_that_a_clock_proves_joins_one_of_a_scope_whichever_was_proven_first(schedule: str) -> None:
+    driver = Driver(spec("{per_key: [k]}", "identity: [id]\noverdue: {after: 60s, proves: true}\n"))
+    rows = {
+        "L": [(0, "a", 10), (40, "b", 12), (60, "a", 11), (180, "c", 13)],
+        "R": [(8, "a", 10), (70, "b", 11), (185, "c", 13)],
+    }
+    for step in schedule.split():
+        if step == "review":
+            driver.comparison.review()
+        elif step == "look":
+            driver.look(200)
+        else:
+            left_over = rows[step[0]]
+            now, rows[step[0]] = left_over[: int(step[1])], left_over[int(step[1]) :]
+            records = [record({"k": key, "id": number}) for _, key, number in now]
+            driver.feed(Side("LR".index(step[0])), records, [second * 1000 for second, _, _ in now])
+    driver.end()
+    assert driver.kinds() == ["changed", "missing"]
+
+
 # -- known differences ---------------------------------------------------------------------------------------
 
 RULES = [("reordered",), ("missing", "extra"), ("missing", "reordered")]

@@ -67,8 +67,9 @@ class Half(NamedTuple):
         return self.reach is None or self.reach.includes(other.side, other.event)
 
     def is_named_with(self, earlier: Half) -> bool:
-        """Whether an earlier leftover of its identity is its other half."""
-        return earlier.reach is not None and earlier.fits(self.finding)
+        """Whether an earlier leftover of its identity is its other half: one of both is from a scope."""
+        scoped = self.reach is not None or earlier.reach is not None
+        return scoped and earlier.fits(self.finding) and self.fits(earlier.finding)
 
 
 def tainted(half: Half) -> Half:
