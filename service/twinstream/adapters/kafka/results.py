@@ -50,8 +50,8 @@ DIVERGENCES = ".divergences"
 JOB = "job"
 """In the place of a shard: the claim of a job."""
 READ_AT_ONCE, LOOK_SECONDS, POLL_SECONDS = 10_000, 3.0, 0.05
-AGAIN_SECONDS = 5.0
-"""So often it is looked whether the topics are gone, or others."""
+QUIET_SECONDS = 5.0
+"""When nothing has come for so long, the topics may be gone, or others: a job tells something each second."""
 UNHEARD = (
     "no Spark job is heard that compares this: start it with the same comparison file, --results and "
     "--shards, or wait until its next batch"
@@ -87,7 +87,7 @@ class ResultsTopics:
         more |= {"enable.partition.eof": True}
         self._consumer = opened(Consumer, {**config_of(brokers, properties), **more})
         self._admin = admin_client(brokers, properties, LinkFaults())
-        self._lock, self._looked_at = Lock(), -inf
+        self._lock, self._heard_at = Lock(), -inf
         self.ids: dict[str, str] = {}
         self._ended_at = -1
         self.claims: dict[str, tuple[int, str]] = {}
@@ -97,12 +97,13 @@ class ResultsTopics:
     def read(self) -> None:
         """Read what has come. Raises StoreError if Kafka does not answer, or lacks a topic."""
         with self._lock:
-            if time.monotonic() - self._looked_at > AGAIN_SECONDS:
+            if time.monotonic() - self._heard_at > QUIET_SECONDS:
                 self._look()
             while messages := self._consumer.consume(READ_AT_ONCE, 0):
+                self._heard_at = time.monotonic()
                 errors = [error for message in messages if (error := self._take(message)) is not None]
                 if errors:  # What came with it has been read, and does not come again.
-                    self._looked_at = -inf
+                    self._heard_at = -inf
                     raise StoreError(f"kafka at {self._brokers} does not answer: {errors[0].str()}")
 
     def read_to_end(self, seconds: float) -> None:
@@ -146,7 +147,7 @@ class ResultsTopics:
             self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
             self.claims, self.statuses, self.reports = {}, {}, {}
             self.ids, self._ended_at = ids, -1
-        self._looked_at = time.monotonic()
+        self._heard_at = time.monotonic()
 
     def _id(self, name: str, described: Future[Any]) -> str:
         try:

@@ -98,7 +98,8 @@ def moved(spec: Spec, to: str, checkpoint: str, shards: int, results: str | None
             return said
         place = reached(spec.name, checkpoint)
         with closing(Claim(settings.brokers, results, settings.kafka, spec.name, uuid4().hex)) as claim:
-            if place.begun() and not claim.known():
+            mark = place.mark()
+            if place.begun() and (mark is None or mark.owner == "job") and not claim.known():
                 raise SettingsError(NO_CLAIM.format(spec.name, results, place))
             make_topics(settings.brokers, results, settings.kafka)
             return to_service(spec, store, place, claim, _tell)

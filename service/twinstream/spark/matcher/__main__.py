@@ -31,7 +31,7 @@ from twinstream.errors import (
 from twinstream.settings import load as settings_of
 from twinstream.spark.matcher.claim import LOOK_SECONDS, Claim, make_topics
 from twinstream.spark.matcher.job import Pace, job_of, start
-from twinstream.spark.matcher.location import Location, owned
+from twinstream.spark.matcher.location import Location, stays
 from twinstream.spark.matcher.processor import Job
 from twinstream.spec.load import load
 
@@ -121,12 +121,11 @@ class Driver:
         failures = 0
         while True:
             query = self._begun()
-            location = Location(self._session(), self._checkpoint)
             try:
                 while not query.awaitTermination(LOOK_SECONDS):
                     self._look()
                     with suppress(SettingsError):  # The file system may be away for a while.
-                        owned(location)
+                        stays(Location(self._session(), self._checkpoint).mark(), self._checkpoint)
                 return
             except NoResults:
                 self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
@@ -150,6 +149,7 @@ class Driver:
         if make_topics(job.brokers, job.results, job.kafka) or self._claim is None:
             # In new topics the offsets begin anew, by which those who show a job tell its statuses apart.
             job = self._job = job._replace(run=uuid4().hex)
+            self.close()
             self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
             self._claim.make(self._say)
         with suppress(NoResults):

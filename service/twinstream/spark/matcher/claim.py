@@ -68,12 +68,12 @@ class Claim:
         self._refused: KafkaError | None = None
 
     def known(self) -> bool:
-        """Whether a job has claimed the comparison on the topics. Raises StoreError."""
+        """Whether a job has written about the comparison on the topics. Raises StoreError."""
         try:
             self._topics.read_to_end(TIMEOUT_SECONDS)
         except NoResults:
             return False
-        return self._name in self._topics.claims
+        return self._name in {*self._topics.claims, *(name for name, _ in self._topics.statuses)}
 
     def make(self, say: Callable[[str], object]) -> None:
         """Wait until no other job writes about the comparison, and claim it. Raises SourceError."""

@@ -282,11 +282,14 @@ def owned(location: Owned) -> Mark | None:
     mark = location.mark()
     if mark is None and location.handed():
         raise CheckpointError(UNENDED.format(location))
-    if mark is None:
-        return None
-    if mark.owner != "job":
+    stays(mark, location)
+    return None if mark is None or mark.moved is None else mark
+
+
+def stays(mark: Mark | None, location: object) -> None:
+    """Raise CheckpointError if what a job has compared at a location has moved to the service."""
+    if mark is not None and mark.owner != "job":
         raise CheckpointError(BACK.format(location))
-    return None if mark.moved is None else mark
 
 
 def written(stored: Stored) -> bytes:
