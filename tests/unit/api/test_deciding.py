@@ -151,7 +151,7 @@ def test_overdue_events_are_told_with_their_sides_and_the_oldest() -> None:
     [
         ("checkpoint", "once a checkpoint has it"),
         ("classification", "by 16 equal events, or for"),
-        ("batches", "both versions must write their control records"),
+        ("batches", "by control records of both versions, or by all records until then"),
     ],
 )
 def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awaited: str, told: str) -> None:

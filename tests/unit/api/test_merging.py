@@ -59,7 +59,11 @@ def both(one: ShardStatus, other: ShardStatus, **more: Any) -> ComparisonStatus:
 
 def pending(matched: int) -> ShardStatus:
     """A shard that has matched too few."""
-    own = status(verdict="PENDING", matched=matched, coverage=coverage(matched, ("few",)))
+    own = status(
+        verdict="PENDING",
+        matched=matched,
+        coverage=coverage(matched, (f"{matched:,} of 1,000 required pairs",)),
+    )
     return said(own)
 
 
@@ -105,8 +109,18 @@ def test_too_little_of_all_shards_is_pending() -> None:
     assert found.reason == "Nothing wrong so far; not enough compared yet: 700 of 1,000 required pairs."
 
 
+def test_what_a_shard_lacks_besides_counts_all_lack() -> None:
+    lack = "a key has had no final row for 110 s"
+    own = status(
+        verdict="PENDING", matched=600, coverage=coverage(600, ("600 of 1,000 required pairs", lack))
+    )
+    found = both(pending(600), said(own))
+    assert (found.verdict, found.coverage.missing) == ("PENDING", [f"shard 1 of 2: {lack}"])
+    assert both(said(own), said(own)).coverage.missing == [lack]
+
+
 def test_a_shard_without_any_event_lacks_nothing() -> None:
-    nobody = status(verdict="PENDING", matched=0, coverage=coverage(0, ("none",)))
+    nobody = status(verdict="PENDING", matched=0, coverage=coverage(0, ("0 of 1,000 required pairs",)))
     found = both(said(), said(nobody, first_at=None, open_since=None))
     assert (found.verdict, found.coverage.seconds) == ("EQUIVALENT", 310.0)
 

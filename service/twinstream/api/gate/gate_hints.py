@@ -39,8 +39,8 @@ _AWAITED: dict[Awaited, str] = {
     "checkpoint": "A difference was found. It counts once a checkpoint has it.",
     "classification": "A difference was found. Whether a known difference covers it is decided once both "
     "sides have passed it by 16 equal events, or for `overdue.after` where that clock proves.",
-    "batches": "A difference was found. It counts once the batches open at that time are finished: both "
-    "versions must write their control records.",
+    "batches": "A difference was found. It counts once the batches open at that time are finished: by "
+    "control records of both versions, or by all records until then.",
 }
 
 

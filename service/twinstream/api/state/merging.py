@@ -38,7 +38,7 @@ from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
 from twinstream.grouping.wording import provisional_with_sentences, with_sentences
-from twinstream.spec.file.evidence import Wanted
+from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status.common import Accounts, SideName, Sides, Verdict
 from twinstream.status.comparison import (
     CheckedSide,
@@ -75,7 +75,7 @@ def merged(
     all_said, said = said, of_the_latest_beginning(said)
     shards = [said[number] for number in sorted(said)]
     statuses = [shard.status for shard in shards]
-    coverage, holes = _coverage(expected, shards, now), _holes(statuses)
+    coverage, holes = _coverage(expected, said, now), _holes(statuses)
     if (crossed := _crossed(said, expected.shards, now, before)) is not None:
         holes = [crossed, *holes]
     waiting = _waiting(expected, all_said, said)
@@ -149,8 +149,8 @@ def _judged(
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
     doubts += explained.beyond
-    lacking = bool(waiting or coverage.missing)
-    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=lacking)
+    lacks = bool(waiting or coverage.missing)
+    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=lacks)
     if worst is verdicts.Verdict.DIVERGED:
         return worst.value, ""  # All that is said of it is told of the whole.
     pairs = sum(shard.status.matched for shard in said.values())
@@ -272,7 +272,9 @@ def _beyond(rule: str, count: int, ceiling: int) -> str:
 # -- evidence ----------------------------------------------------------------------------------------------
 
 
-def _coverage(expected: Expectation, shards: Sequence[ShardStatus], now: datetime) -> Coverage:
+def _coverage(expected: Expectation, said: ShardStatuses, now: datetime) -> Coverage:
+    """The evidence of all shards together; what one lacks for a reason of its own, all lack."""
+    shards = [said[number] for number in sorted(said)]
     parts = [shard.status.coverage for shard in shards]
     matched, (first, until) = sum(part.matched for part in parts), _verified_time(shards)
     if first is not None and until is not None and first <= now < until:
@@ -283,7 +285,16 @@ def _coverage(expected: Expectation, shards: Sequence[ShardStatus], now: datetim
     }
     asked = Wanted(expected.matched_required, expected.seconds_required, expected.kinds_required)
     timeline = united(part.matched_since.model_dump() for part in parts).state()
-    return coverage_of(asked, matched, seconds, by_kind, until, timeline, seen_by_all(shards))
+    whole = coverage_of(asked, matched, seconds, by_kind, until, timeline, seen_by_all(shards))
+    own = of_shards({n: _beyond_counts(shard.status.coverage) for n, shard in said.items()}, expected.shards)
+    return whole.model_copy(update={"missing": [*whole.missing, *own]})
+
+
+def _beyond_counts(part: Coverage) -> list[str]:
+    """What is missing in the evidence of a shard besides the counts, which are added up."""
+    asked = Wanted(part.matched_required, part.seconds_required, tuple(part.kinds_required))
+    counted = lacking(asked, part.matched, part.seconds, part.matched_by_kind)
+    return [lack for lack in part.missing if lack not in counted]
 
 
 def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
