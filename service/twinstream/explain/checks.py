@@ -35,7 +35,7 @@ def _judged(check: CheckStatus) -> Iterator[Judged]:
         text = f"the reference violates the check `{check.id}`: {found_text(reference)}"
         yield Judged("undecided", f"{text}; the check is wrong, or the reference")
     for name, side in zip(SIDES, (reference, candidate), strict=True):
-        if side is not None and side.state == "undecided" and check.gate == "fail":
+        if side is not None and side.state == "undecided" and (check.gate == "fail" or side.violations):
             text = f"the check `{check.id}` is undecided for the {name}: {side.reason}"
             yield Judged("undecided", text)
 

@@ -297,10 +297,14 @@ class Reporter:
         return doubts
 
     def _overdue(self, count: int) -> str:
-        partners, them = ("its partner", "it") if count == 1 else ("their partners", "them")
+        its, them, partners = (
+            ("its", "it", "its partner") if count == 1 else ("their", "them", "their partners")
+        )
         after = f"{self._spec.overdue.after.total_seconds():g} s"
         gone_on = f"the other side went on for {after} without {partners}"
-        if self._spec.overdue.clock == "event_time":
+        if self._spec.overdue.clock == "input":
+            gone_on = f"the other side has consumed {its} input without {partners}"
+        elif self._spec.overdue.clock == "event_time":
             gone_on = f"the other side's event times are at least {after} ahead of {them}"
         events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
         return f"{events} overdue: {gone_on}"

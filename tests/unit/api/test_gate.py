@@ -252,6 +252,7 @@ VIOLATED = CheckedSide(
     state="violated", checked=9, violations=2, first=[Violation(position=AT, problem="has no key")]
 )
 UNKNOWN = CheckedSide(state="undecided", checked=9, reason="no control record was heard")
+UNSAVED = VIOLATED.model_copy(update={"state": "undecided", "reason": "a violation was found"})
 
 
 def checked(gate: CheckGate = "fail", **sides: CheckedSide) -> list[CheckStatus]:
@@ -271,6 +272,8 @@ def checked(gate: CheckGate = "fail", **sides: CheckedSide) -> list[CheckStatus]
         (checked(reference=HOLDS, candidate=UNKNOWN), "undecided"),
         (checked(reference=UNKNOWN, candidate=HOLDS), "undecided"),
         (checked("undecided", candidate=UNKNOWN), "pass"),
+        (checked("undecided", candidate=UNSAVED), "undecided"),
+        (checked("ignore", candidate=UNSAVED), "pass"),
         (checked("undecided", candidate=VIOLATED) + checked(candidate=VIOLATED), "fail"),
     ],
 )

@@ -88,6 +88,16 @@ def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(ben
     assert bench.run(bench.restarted()).hole_count == 0, "what was said before is saved, and read again"
 
 
+def test_on_the_clock_of_the_input_a_suspicion_says_that_the_input_was_consumed(bench: Clocked) -> None:
+    for side, number, marked in ((LEFT, 1, True), (RIGHT, 1, False), (RIGHT, 2, True)):
+        headers = [input_header("in", 0, number)] if marked else []
+        bench.source.append(side, 0, orjson.dumps({"n": number, "t": 0}), 0, headers)
+    for side in Side:
+        bench.finish(side, 1, 10)
+    told = "1 unmatched event is overdue: the other side has consumed its input without its partner"
+    assert bench.settled().reason == f"Not decided: {told}."
+
+
 MISSING = "topic test.control: there is no such topic"
 
 

@@ -1,9 +1,9 @@
 """Computes the gate's answer: a pure function of status, freshness and the age of the verified prefix.
 
 It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
-``verified_through`` younger than ``max_staleness``, and no check of a single side that is violated or
-undecided. ``fail`` needs a fresh DIVERGED, or a check that the candidate violates. Everything else, including
-everything unknown, is ``undecided``, and so is every answer about a trial.
+``verified_through`` younger than ``max_staleness``, and no check of a single side that stands against it
+(see `explain.checks`). ``fail`` needs a fresh DIVERGED, or a check that the candidate violates. Everything
+else, including everything unknown, is ``undecided``, and so is every answer about a trial.
 """
 
 from __future__ import annotations

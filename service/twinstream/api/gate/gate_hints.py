@@ -107,7 +107,7 @@ def _of_suspicions(known: GateFacts) -> Iterator[str]:
     needs = "Its partner" if count == 1 else "Their partners"
     yield (
         f"{_events(count)} overdue{_whose(overdue, count)}. {needs} must arrive. A loss is proven only "
-        "with `overdue.proves` or `overdue.clock: input`."
+        "with `overdue.proves`, or with `overdue.clock: input` where all records name their input."
     )
 
 
