@@ -140,10 +140,13 @@ def test_a_claim_in_topics_that_were_made_anew_counts_no_more(
 def test_a_claim_knows_whether_a_job_has_written_about_the_comparison(
     kafka: Kafka, results: str, closing: Closing
 ) -> None:
+    def known(name: str, topic: str = results) -> bool:
+        return closing(Claim(kafka.brokers, topic, {}, name, "next")).known()
+
+    assert not known("orders")
+    assert not known("orders", f"{results}-of-nobody")
     OtherJob(kafka, results, ahead_seconds=-60.0).tell()
-    claim = closing(Claim(kafka.brokers, results, {}, "orders", "this"))
-    assert not claim.known()
-    assert not closing(Claim(kafka.brokers, f"{results}-of-nobody", {}, "orders", "this")).known()
-    claim.make(print)
-    for name, known in (("orders", True), ("others", False)):
-        assert closing(Claim(kafka.brokers, results, {}, name, "next")).known() == known
+    assert known("orders"), "it has told a status"
+    closing(Claim(kafka.brokers, results, {}, "claimed", "this")).make(print)
+    assert known("claimed")
+    assert not known("others")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -77,10 +78,16 @@ def _some_swaps(random: Random, events: list[Event]) -> None:
 
 
 def _swaps_at_a_time(random: Random, events: list[Event]) -> None:
-    """All that stands in a twentieth of the run is mixed."""
+    """All that stands in a twentieth of the run is mixed, so that some flight has another order."""
     length = len(events) // 20
-    start = random.randrange(len(events) - length)
-    events[start : start + length] = random.sample(events[start : start + length], length)
+    by_flight = itemgetter("flight")
+    while True:
+        start = random.randrange(len(events) - length)
+        part = events[start : start + length]
+        mixed = random.sample(part, length)
+        if sorted(part, key=by_flight) != sorted(mixed, key=by_flight):
+            events[start : start + length] = mixed
+            return
 
 
 def _swaps_at_a_key(random: Random, events: list[Event]) -> None:
