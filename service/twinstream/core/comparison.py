@@ -37,6 +37,7 @@ from twinstream.core.overdue.judging import NO_LAG, Judge, Lag, Reading
 from twinstream.core.overdue.partnerless import Partnerless
 from twinstream.core.overdue.set_apart import SetApart
 from twinstream.core.overdue.survey import Survey, Surveyor
+from twinstream.core.overdue.suspected import Suspected
 from twinstream.core.rules import Rules
 from twinstream.core.tables.declared import SettledBy, Step
 from twinstream.core.tables.tables import UNCLEAR, Tables
@@ -91,6 +92,7 @@ class Comparison:
         self.clocks = Clocks(rules, self.ledger.held)
         self.ledger.told_pairs = tuple(filter(None, (self.clocks.crossed, pairs)))
         self.feeding = self._feeding_of(self.clocks, each_pair=pairs is not None)
+        self.suspected = Suspected(self.ledger.held, self.clocks.arrival)
         self._surveyor = self._surveyor_of(self.clocks)
         self.checks = Checks(rules.checks, self.holes)
         self.cut_short = self.overflowing = False
@@ -118,7 +120,14 @@ class Comparison:
         )
         judge = Judge(ledger, apart, arrival.until, declared, rules.overdue_after_ms)
         return Surveyor(
-            ledger, self.differences, self.open_scopes, judge, declared, self.partnerless, self.tables
+            ledger,
+            self.differences,
+            self.open_scopes,
+            judge,
+            declared,
+            self.suspected,
+            self.partnerless,
+            self.tables,
         )
 
     @property
@@ -443,7 +452,7 @@ class Comparison:
     def survey(self, at_end: tuple[bool, bool], lag: Lag = NO_LAG) -> Survey:
         """Find the overdue events among the unmatched ones, and how far each partition is settled.
 
-        `at_end` says by side whether it is read to its end; if not, no event is overdue, except on the clock
+        `at_end` says by side whether it is read to its end; if not, nothing new is overdue, but on the clock
         of the input. Where the clock proves, overdue events are settled as differences. What is within the
         `lag` may not be read yet; where it is unknown, no clock that needs the ends proves anything. The
         arrival clock proves nothing of events read less than `overdue.after` before that.

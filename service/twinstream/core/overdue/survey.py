@@ -6,7 +6,7 @@ batches needs no clocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -16,6 +16,7 @@ from twinstream.core.events import Event, Side
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.overdue.judging import Judge, OverdueClock, Reading
 from twinstream.core.overdue.partnerless import Partnerless
+from twinstream.core.overdue.suspected import Suspected
 from twinstream.core.tables.tables import Tables
 
 
@@ -38,8 +39,9 @@ class Survey:
 class Surveyor:
     """Looks at the unmatched events of one comparison, and settles those that its clock proves.
 
-    `judge` and `clock` decide which are overdue, `partnerless` settles those that have no partner. `tables`
-    are given where rows wait for later ones of their key.
+    `judge` and `clock` decide which are overdue, `suspected` keeps that while a side has unread records, and
+    `partnerless` settles those that have no partner. `tables` are given where rows wait for later ones of
+    their key.
     """
 
     ledger: Ledger
@@ -47,6 +49,7 @@ class Surveyor:
     open_scopes: OpenScopes
     judge: Judge
     clock: OverdueClock
+    suspected: Suspected
     partnerless: Partnerless
     tables: Tables | None = None
 
@@ -62,12 +65,19 @@ class Surveyor:
             if (self.differences.disputed or self.differences.explained) and reading.gapless:
                 self.differences.settle_disputed(lambda half: self.judge.is_alone(half, reading))
             found = [self.clock.overdue(side, reading) for side in Side]
-            suspected = (self.judge.hidden(side, reading) + found[side].number for side in Side)
             proven = found[0].proven, found[1].proven
-            survey.suspicions = sum(suspected) - sum(map(len, proven))
             if not any(proven):
+                survey.suspicions = self._suspicions([one.number for one in found], reading)
                 return survey
             self.partnerless.settle(proven)
+
+    def _suspicions(self, overdue: Sequence[int], reading: Reading) -> int:
+        """The suspicions of both sides, of which so many events are `overdue`."""
+        numbers = [overdue[side] + self.judge.hidden(side, reading) for side in Side]
+        if all(reading.at_end):
+            self.suspected.note(numbers)
+            return sum(numbers)
+        return sum(map(max, numbers, self.suspected.left()))
 
     def _look(self, reading: Reading) -> Survey:
         self.settle()

@@ -31,6 +31,7 @@ from twinstream.core.accounts import Account
 from twinstream.core.arrivals import lives
 from twinstream.core.events import PartitionOffset, Side
 from twinstream.core.matching.bags import as_key
+from twinstream.core.overdue import suspected
 from twinstream.errors import CheckpointError
 
 ShardOf = Callable[[bytes], int]
@@ -308,6 +309,7 @@ def _knowledge(states: Sequence[State]) -> State:
             "newest_ms": _by_side(clocks, "newest_ms", _latest),
         },
         "passing": _event_times([state["passing"] for state in states]),
+        "suspected": suspected.joined([state.get("suspected", suspected.NOTHING) for state in states]),
     }
 
 

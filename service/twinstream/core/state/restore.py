@@ -47,6 +47,8 @@ def restore(
     for homes, known in zip(comparison.watch.key_partitions, state["homes"], strict=False):
         homes.restore(known)
     comparison.clocks.restore(state)
+    if "suspected" in state:  # An earlier version forgot what it had suspected.
+        comparison.suspected.restore(state["suspected"])
     if comparison.checks:
         comparison.checks.restore(state["checks"])
     if comparison.bags is not None:

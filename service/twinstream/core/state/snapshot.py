@@ -99,6 +99,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "overflowing": comparison.overflowing,
         "homes": [homes.state(whole=whole) for homes in comparison.watch.key_partitions],
         **comparison.clocks.state(),
+        "suspected": comparison.suspected.state(),
         "bags": {} if bags is None else bags.state(whole=whole),
         "copies": [copies.state() for copies in comparison.copies],
         **({} if comparison.tables is None else {"tables": comparison.tables.state(whole=whole)}),

@@ -57,9 +57,10 @@ def test_a_restart_changes_nothing() -> None:
 
 
 def test_both_sides_must_be_read_to_their_ends() -> None:
-    seen = timeline("L:a@5 both@0-30 ?", TIMED, timed=True)
+    seen = timeline("both@0-30 ? L:a@5", TIMED, timed=True)
     for at_end in ((True, False), (False, True), (False, False)):
         assert seen.driver.comparison.survey(at_end).suspicions == 0
+    assert seen.go_on("?").suspicions == [0, 1]
 
 
 def test_an_event_without_a_readable_time_is_never_overdue() -> None:

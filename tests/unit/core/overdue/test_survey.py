@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from tests.support.timelines import timeline
+from twinstream.core.events import FORM, RECORD, TIMESTAMP_MS
 from twinstream.core.overdue.judging import Lag
 
 SECOND = 1000
@@ -47,6 +48,32 @@ def test_nothing_is_overdue_while_a_side_is_not_read_to_its_end() -> None:
     for at_end in ((True, False), (False, True)):
         assert seen.driver.comparison.survey(at_end).suspicions == 0
         assert not seen.diverged
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("text", "more", "timed"),
+    [
+        ("L:a@0 both@0-100 ?", "", False),
+        ("L:a@1000 both:a@1001-1200 ?", "", False),
+        ("L:a@5 both@0-30 ?", "overdue: {clock: event_time, field: t, unit: s, after: 10s}", True),
+    ],
+    ids=["by arrival", "hidden behind fresh copies", "by event time"],
+)
+def test_a_suspicion_stays_while_a_side_is_not_read_to_its_end_until_all_of_its_time_have_matched(
+    text: str, more: str, timed: bool, restarts: bool
+) -> None:
+    seen = timeline(text, more, timed=timed)
+    if restarts:
+        seen.driver.restart()
+    comparison = seen.driver.comparison
+    for at_end in ((True, False), (False, True), (False, False)):
+        assert comparison.survey(at_end).suspicions == seen.suspicions[-1] == 1
+    seen.driver.feed(LEFT, [record({"k": "new"})], [2_000_000])
+    assert comparison.survey((False, True)).suspicions == 1, "nothing new is suspected"
+    (late,) = (event for event, _ in comparison.index.unmatched(LEFT) if event[TIMESTAMP_MS] < 2_000_000)
+    seen.driver.feed(RIGHT, [late[FORM][RECORD]], [2_000_000])
+    assert comparison.survey((False, True)).suspicions == 0
 
 
 def test_what_matched_is_never_taken_for_newer_than_it_is() -> None:
