@@ -49,7 +49,11 @@ _FELL = re.compile(r"the matcher fell \d+ times while it took offsets? (?:([\d,]
 _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
 _NOT_READ_ON = "is not read on: unmatched events take more than half of a limit"
 _TOGETHER = "all together"
-_RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
+_RESET_LOST = (
+    "a reset was lost",
+    "where shard ",
+    "before the state in the store was lost, stretches that were not checked had been noted (1)",
+)
 """And what is told of that where the store has lost it again."""
 _STATE_LOST = "the state in the store was lost"
 
