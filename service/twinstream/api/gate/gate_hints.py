@@ -169,10 +169,8 @@ def _of_pairs(matched: int, required: int, pace: float) -> str:
 
 
 def _of_seconds(seconds: float, required: float) -> str:
-    return (
-        f"{_span(required - seconds)} more of Kafka time required ({_span(seconds)} of {_span(required)}), "
-        "while both sides keep writing."
-    )
+    of = f"({_span(math.floor(seconds))} of {_span(required)})"
+    return f"{_span(required - seconds)} more of Kafka time required {of}, while both sides keep writing."
 
 
 def _of_kind(kind: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from math import floor
 
 from twinstream.explain.checks import check_lines
 from twinstream.explain.coverage import LOOKED_AT
@@ -110,7 +111,7 @@ def _coverage(receipt: Receipt) -> Iterator[str]:
     asked = f" of {coverage.matched_required:,} required" if receipt.source == "service" else ""
     yield f"- {coverage.matched:,} {'pair' if coverage.matched == 1 else 'pairs'} matched{asked}"
     if receipt.source == "service":
-        yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:,.6g} s required"
+        yield f"- {floor(coverage.seconds):,} s of Kafka time, of {coverage.seconds_required:,.6g} s required"
     yield from (f"- lacking: {_sentence(text)}" for text in coverage.missing)
     sampled = sum(kind.sampled for kind in coverage.kinds.values())
     if coverage.keys is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import floor
 from typing import NamedTuple
 
 from twinstream.spec.file.model import Spec
@@ -26,15 +27,15 @@ def wanted(spec: Spec) -> Wanted:
 
 
 def lacking(asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int]) -> list[str]:
-    """The missing evidence, in sentences.
+    """The missing evidence, in sentences; of time the seconds that are full.
 
-    >>> lacking(Wanted(1000, 300, ("ride", "end_of_day")), 1200, 12, {"ride": 1200})
+    >>> lacking(Wanted(1000, 300, ("ride", "end_of_day")), 1200, 12.9, {"ride": 1200})
     ['12 of 300 s of Kafka time', 'no `end_of_day` has matched']
     """
     missing = []
     if matched < asked.matched:
         missing.append(f"{matched:,} of {asked.matched:,} required pairs")
     if seconds < asked.seconds:
-        missing.append(f"{seconds:,.0f} of {asked.seconds:,.6g} s of Kafka time")
+        missing.append(f"{floor(seconds):,} of {asked.seconds:,.6g} s of Kafka time")
     missing += [f"no `{kind}` has matched" for kind in asked.kinds if not by_kind.get(kind)]
     return missing
