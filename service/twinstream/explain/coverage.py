@@ -228,6 +228,17 @@ def coverage_of(
     return coverage.model_copy(update={"notes": notes(coverage)})
 
 
+def asked_of(coverage: Coverage) -> Wanted:
+    """The evidence that was asked for."""
+    return Wanted(coverage.matched_required, coverage.seconds_required, tuple(coverage.kinds_required))
+
+
+def beyond_counts(coverage: Coverage) -> list[str]:
+    """What is missing for another reason than that too little was counted."""
+    counted = lacking(asked_of(coverage), coverage.matched, coverage.seconds, coverage.matched_by_kind)
+    return [lack for lack in coverage.missing if lack not in counted]
+
+
 def notes(coverage: Coverage) -> list[str]:
     """What a verdict on these events does not rest on, as sentences without a full stop.
 

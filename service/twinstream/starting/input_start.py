@@ -28,13 +28,13 @@ class Found(NamedTuple):
 
     def state(self) -> list[Any]:
         """It as plain data."""
-        return [state_of(self.opened), *self.control.values()]
+        return [state_of(self.opened), self.control]
 
     @classmethod
     def of(cls, state: list[Any]) -> Found:
         """It from its `state`."""
-        opened, *control = state
-        return cls(opened_of(opened), dict(zip(("control", "control_trouble"), control, strict=False)))
+        opened, control = state  # Of an earlier version, the position alone.
+        return cls(opened_of(opened), control if isinstance(control, dict) else {"control": control})
 
 
 class Opening:

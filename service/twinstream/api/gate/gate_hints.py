@@ -16,7 +16,8 @@ from typing import NamedTuple
 from twinstream.api.gate.freshness import Freshness, said, sentence
 from twinstream.api.gate.samples import Sample
 from twinstream.explain.checks import judged
-from twinstream.spec.file.evidence import Wanted, lacking
+from twinstream.explain.coverage import asked_of, beyond_counts
+from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import SideName
 from twinstream.status.comparison import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
 
@@ -144,11 +145,9 @@ def _of_checks(status: ComparisonStatus) -> Iterator[str]:
 
 def _of_evidence(known: GateFacts) -> Iterator[str]:
     coverage = known.status.coverage
-    asked = Wanted(coverage.matched_required, coverage.seconds_required, tuple(coverage.kinds_required))
     found = coverage.matched, coverage.seconds, coverage.matched_by_kind
-    yield from more_evidence(asked, *found, pace_of(known.samples))
-    told = lacking(asked, *found)
-    yield from (sentence(lack) for lack in coverage.missing if lack not in told)
+    yield from more_evidence(asked_of(coverage), *found, pace_of(known.samples))
+    yield from map(sentence, beyond_counts(coverage))
 
 
 def more_evidence(

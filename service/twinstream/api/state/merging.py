@@ -32,13 +32,13 @@ from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices
-from twinstream.explain.coverage import coverage_of, seen_by_all
+from twinstream.explain.coverage import beyond_counts, coverage_of, seen_by_all
 from twinstream.explain.reason import compared_text, found_text, of_shards, undiverged
 from twinstream.grouping.extent import whole_of
 from twinstream.grouping.found import TimesFound
 from twinstream.grouping.merging import merged_groups
 from twinstream.grouping.wording import provisional_with_sentences, with_sentences
-from twinstream.spec.file.evidence import Wanted, lacking
+from twinstream.spec.file.evidence import Wanted
 from twinstream.status.common import Accounts, SideName, Sides, Verdict
 from twinstream.status.comparison import (
     CheckedSide,
@@ -149,8 +149,8 @@ def _judged(
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
     doubts += explained.beyond
-    lacks = bool(waiting or coverage.missing)
-    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=lacks)
+    lacking = bool(waiting or coverage.missing)
+    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=lacking)
     if worst is verdicts.Verdict.DIVERGED:
         return worst.value, ""  # All that is said of it is told of the whole.
     pairs = sum(shard.status.matched for shard in said.values())
@@ -286,15 +286,8 @@ def _coverage(expected: Expectation, said: ShardStatuses, now: datetime) -> Cove
     asked = Wanted(expected.matched_required, expected.seconds_required, expected.kinds_required)
     timeline = united(part.matched_since.model_dump() for part in parts).state()
     whole = coverage_of(asked, matched, seconds, by_kind, until, timeline, seen_by_all(shards))
-    own = of_shards({n: _beyond_counts(shard.status.coverage) for n, shard in said.items()}, expected.shards)
+    own = of_shards({n: beyond_counts(shard.status.coverage) for n, shard in said.items()}, expected.shards)
     return whole.model_copy(update={"missing": [*whole.missing, *own]})
-
-
-def _beyond_counts(part: Coverage) -> list[str]:
-    """What is missing in the evidence of a shard besides the counts, which are added up."""
-    asked = Wanted(part.matched_required, part.seconds_required, tuple(part.kinds_required))
-    counted = lacking(asked, part.matched, part.seconds, part.matched_by_kind)
-    return [lack for lack in part.missing if lack not in counted]
 
 
 def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:

@@ -9,6 +9,7 @@ from typing import Any
 from twinstream.core.accounting.event_rows import START_OVER, EventReader, by_place
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, Form, PartitionOffset, Side
+from twinstream.core.overdue.suspected import NOTHING
 from twinstream.errors import CheckpointError
 
 FormOf = Callable[[bytes], Form]
@@ -47,8 +48,7 @@ def restore(
     for homes, known in zip(comparison.watch.key_partitions, state["homes"], strict=False):
         homes.restore(known)
     comparison.clocks.restore(state)
-    if "suspected" in state:  # An earlier version forgot what it had suspected.
-        comparison.suspected.restore(state["suspected"])
+    comparison.suspected.restore(state.get("suspected", NOTHING))  # An earlier version forgot it.
     if comparison.checks:
         comparison.checks.restore(state["checks"])
     if comparison.bags is not None:

@@ -122,10 +122,11 @@ class Driver:
         while True:
             query = self._begun()
             try:
+                location = Location(self._session(), self._checkpoint)
                 while not query.awaitTermination(LOOK_SECONDS):
                     self._look()
                     with suppress(SettingsError):  # The file system may be away for a while.
-                        stays(Location(self._session(), self._checkpoint).mark(), self._checkpoint)
+                        stays(location.mark(), location)
                 return
             except NoResults:
                 self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
