@@ -69,7 +69,8 @@ def test_the_tab_of_a_divergence_names_it_and_its_comparison(service: Served, pa
 
 
 def test_who_signs_in_again_is_where_the_token_was_withdrawn(browser: Browser, tokens: Path) -> None:
-    with served(Board(), keys=TokenFile(str(tokens))) as service, watched(browser) as watch:
+    board = Board(stale_after_seconds=60)
+    with served(board, keys=TokenFile(str(tokens))) as service, watched(browser) as watch:
         service.publish(status(at=now()))
         watch.page.goto(at(service))
         for token in (READER, OPERATOR):
