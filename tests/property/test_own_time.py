@@ -15,7 +15,7 @@ SPEC = workers.SPEC + "overdue: {after: 1h}\ngate: {max_staleness: 30s}\n"
 STALENESS = 30
 SAID_AGO = 2
 """What a gate says was so when its matcher beat last, and of the look before that."""
-MOVES = ("pair", "pair", "one", "partner", "jump", "wait", "wait", "long", "sleep")
+MOVES = ("pair", "pair", "one", "partner", "jump", "wait", "wait", "long", "sleep", "restart")
 
 
 class World:
@@ -77,6 +77,12 @@ class World:
         if self.wrong != "both":
             self.one()
             self.hosts.advance(self.chance.randrange(20))
+
+    def restart(self) -> None:
+        """The process ends, and another one on this host goes on."""
+        self.host.worker.stop()
+        self.host.renew(self.hosts)
+        self.pass_time(2)
 
     def pass_time(self, seconds: int) -> None:
         for _ in range(seconds):

@@ -39,7 +39,9 @@ class Host:
     def renew(self, hosts: Hosts) -> None:
         """A new worker in the same process."""
         relay = MemoryRelay(hosts.storage, self._where)
-        ports = Ports(hosts.source.reader(), self.store, relay, self.publisher, self.clock)
+        ports = Ports(
+            hosts.source.reader(), self.store, relay, self.publisher, self.clock, clock_name=self._where
+        )
         self.worker = Worker(self._spec, ports, where=self._where)
         self.owns = False
 

@@ -39,6 +39,10 @@ class OldestStamp(NamedTuple):
     oldest_ms: int
     read_at: float
 
+    def advanced_ms(self, now: float) -> int:
+        """The time that the clock which stamped them shows now, at least."""
+        return self.oldest_ms + int((now - self.read_at) * 1000)
+
 
 class SeenAt(NamedTuple):
     """The time of an observation: the time of day, to show, and the monotonic time, to measure from."""
@@ -100,7 +104,7 @@ class ClockSkew:
         latest = self._clock.now().timestamp()
         if self._told is not None:
             latest = max(latest, self._told.seconds + now - self._told.asked_at)
-        read = [stamp.oldest_ms / 1000 + now - stamp.read_at for stamp in stamps]
+        read = [stamp.advanced_ms(now) / 1000 for stamp in stamps]
         return max([latest, *(told for told in read if told - latest < ANOTHER_UNIT_SECONDS)])
 
     def _apart(self) -> float:

@@ -30,6 +30,7 @@ from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import told
 from twinstream.explain.masking import Mask
 from twinstream.intake.backpressure import Backpressure
+from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
@@ -423,6 +424,7 @@ class ComparisonRun:
             "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
             "positions": [pairs_of(intake.positions[side]) for side in Side],
             "newest_ms": [pairs_of(intake.newest_ms[side]) for side in Side],
+            "stamps": [[*of, at.advanced_ms(self._clock.monotonic())] for of, at in intake.stamps.items()],
             "first_ms": intake.first_ms,
             "begun": [sorted(intake.begun[side]) for side in Side],
             "same_beginning": self._same_beginning,
@@ -442,13 +444,15 @@ class ComparisonRun:
             "seen": intake.seen.state(),
         }
 
-    def restore(self, state: dict[str, Any], comparison: dict[str, Any], *, timed: bool = False) -> None:
+    def restore(self, state: dict[str, Any], comparison: dict[str, Any], saved_at: float | None) -> None:
         """Take over a `state`, and the merged snapshots of the comparison. Raises KeyError.
 
-        `timed`: the times at which events were read are of this clock.
+        `saved_at`: the time of this clock at which they were saved; None if their times are of another clock.
         """
-        intake, reporter = self.intake, self.reporter
-        restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic(), timed=timed)
+        intake, reporter, now = self.intake, self.reporter, self._clock.monotonic()
+        restore(self.comparison, comparison, self._codec.form_again, now, timed=saved_at is not None)
+        stamps, read_at = state.get("stamps", ()), now if saved_at is None else saved_at
+        intake.stamps = {(Side(side), p): OldestStamp(oldest_ms, read_at) for side, p, oldest_ms in stamps}
         for side in Side:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])

@@ -540,7 +540,7 @@ class Worker:
         base, *deltas = map(checkpoint.decode, stored.bodies)
         reading = reading_of(head, self._clock_name, self._clock)
         with of_this_version():
-            run.restore(head, merged(base, deltas), timed=reading is not None)
+            run.restore(head, merged(base, deltas), saved_at=None if reading is None else reading["at"])
             first_seen, doubted = head["first_seen"], head["doubted"]
             groups, found = self._groups_of(head), _found_of(head)
         self._schedule.resume()

@@ -80,6 +80,20 @@ def test_an_event_that_waits_is_as_old_as_the_latest_clock_says(
     assert "verified only through" in host.view().gate.reason
 
 
+def test_the_time_of_records_is_known_after_a_restart() -> None:
+    hosts, host = passing(-600.0, -600.0)
+    hosts.write(Side.LEFT, 99, at_ms=true_ms(hosts))
+    hosts.turns(host, seconds=100)
+    host.worker.stop()
+    hosts.advance(STALENESS - 110)
+    host.renew(hosts)
+    hosts.turns(host, seconds=5)
+    assert host.gate == "pass"
+    hosts.turns(host, seconds=10)
+    assert host.gate == "undecided"
+    assert "verified only through" in host.view().gate.reason
+
+
 def test_a_clock_that_is_ahead_passes_nothing_that_waits() -> None:
     hosts, host = passing(600.0, 600.0)
     hosts.write(Side.LEFT, 99, at_ms=true_ms(hosts))
