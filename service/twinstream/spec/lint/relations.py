@@ -219,6 +219,9 @@ def why(
     >>> order = PerKey.model_validate({"per_key": ["taxi"]})
     >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"}).text
     'Both belong to taxi 7'
+    >>> order = ByKey.model_validate({"by_key": ["taxi"], "inner": order})
+    >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"}).text
+    'Both belong to taxi 7'
     """
     found = list(links(order, first, second))
     holding = [link for link in found if holds(link, first_fields, second_fields)] or found
@@ -236,7 +239,7 @@ def why(
 
 
 def _same_texts(link: Link, shown: Fields) -> Iterator[str]:
-    alike = [here for here, there in link.same if here == there]
+    alike = list(dict.fromkeys(here for here, there in link.same if here == there))  # Orders may nest.
     if alike and all(field in shown for field in alike):
         yield f"both belong to {', '.join(f'{field} {shown[field]}' for field in alike)}"
     elif alike:
