@@ -77,6 +77,10 @@ class MemorySource:
         """Write a record to the control topic."""
         self._control.append(record)
 
+    def create_control_anew(self) -> None:
+        """Delete the control topic and create it again: empty."""
+        self._control.clear()
+
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Drop the records below an offset, as retention does."""
         topic = self._topics[side]
@@ -208,12 +212,10 @@ class MemorySource:
         """The next records of the control topic."""
         if self.down or self._next_said is None:
             return ()
-        first = self._next_said
-        said = [
-            ControlEntry(first + n, record) for n, record in enumerate(self._control[first:][: self._batch])
-        ]
-        self._next_said += len(said)
-        return said
+        first = self._next_said if self._next_said <= len(self._control) else 0  # As a consumer out of range.
+        records = self._control[first:][: self._batch]
+        self._next_said = first + len(records)
+        return [ControlEntry(first + n, record) for n, record in enumerate(records)]
 
     def heard_all(self) -> bool:
         """Whether all records of the control topic were read."""

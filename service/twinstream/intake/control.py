@@ -7,6 +7,7 @@ hole, since the next one of its version contains all of it. So it is a trouble o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition
@@ -40,6 +41,11 @@ class ControlDesk:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a `state`: the newest record is not read again."""
         self.position, self.trouble = state["control"], state.get("control_trouble")
+
+    def begins_anew(self, said: Sequence[ControlEntry]) -> bool:
+        """Whether the topic was created anew before the last of these: its offsets went back."""
+        places = [self.position or 0, *(offset for offset, _ in said)]
+        return any(later < earlier for earlier, later in pairwise(places))
 
     def take(self, said: Sequence[ControlEntry]) -> None:
         """Take new records of the control topic."""

@@ -78,6 +78,10 @@ class TopicBook:
                 self._known[side] = _known(topic, self._known.get(side), said)
         return found
 
+    def forget_said(self) -> None:
+        """The control topic was created anew: its records are about the topics of now."""
+        self._known = {side: known._replace(said=0) for side, known in self._known.items()}
+
     def is_of_another(self, side: Side, fact: Finished) -> bool:
         """Whether a control record may be about an earlier topic of the name, which was created anew."""
         known = self._known.get(side)

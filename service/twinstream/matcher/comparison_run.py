@@ -316,6 +316,8 @@ class ComparisonRun:
         """Take the new control records of both versions; returns whether there are any."""
         heard = False
         while said := self._source.said():
+            if self.control.begins_anew(said):
+                self.topics.forget_said()
             self.control.take(said)
             heard = True
         return heard

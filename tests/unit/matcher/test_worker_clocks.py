@@ -10,7 +10,7 @@ from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.spec.decode.headers import input_header
 from twinstream.spec.lint.topics import Topic
-from twinstream.status.comparison import Frontier
+from twinstream.status.comparison import Frontier, ResetRequest
 
 LEFT, RIGHT = Side
 HEAD = (
@@ -112,6 +112,32 @@ def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench:
     assert bench.settled().health.reasons == [MISSING]
     bench.source.control_topic = Topic(1, "delete")
     assert bench.settled().health.reasons == []
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_control_topic_that_is_created_anew_is_heard_though_an_output_topic_was_before(
+    bench: Clocked, restarts: bool
+) -> None:
+    def finish(offset: int, *sides: Side) -> None:
+        for side in Side:
+            bench.put_out(side, *[offset][: side in sides])
+            bench.finish(side, offset, offset + 1)
+
+    for offset in range(5):
+        finish(offset, *Side)
+    bench.settled()
+    for side in Side:
+        bench.source.create_anew(side)
+    bench.settled()
+    bench.reset(bench.at_work, ResetRequest(id="r", by="ann", reason="anew", address=""))
+    bench.settled(bench.restarted())
+    finish(5, *Side)
+    assert bench.settled().verdict == "EQUIVALENT"
+    bench.source.create_control_anew()
+    if restarts:
+        bench.restarted()
+    finish(6, LEFT)
+    assert bench.settled().verdict == "DIVERGED"
 
 
 def test_a_comparison_that_needs_no_control_topic_does_not_miss_it() -> None:
