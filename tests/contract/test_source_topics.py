@@ -92,10 +92,17 @@ def test_a_partition_that_was_added_is_seen_and_can_be_read_from_then_on(opened:
     assert read == {(0, b"old"), (1, b"new")}
 
 
-def test_a_topic_that_becomes_compacted_is_seen_so(opened: Opened) -> None:
+def test_a_look_that_is_asked_for_sees_that_a_topic_is_compacted_now(open_source: OpenSource) -> None:
+    opened = open_source(look_seconds=3600)
     _begun(opened)
+    _looked(opened)
     opened.topics.set_cleanup_policy(Side.RIGHT, "compact")
-    eventually(lambda: _seen(opened).cleanup_policy == "compact", what="it is compacted")
+
+    def compacted() -> bool:
+        _looked(opened)
+        return _seen(opened).cleanup_policy == "compact"
+
+    eventually(compacted, what="it is compacted")
 
 
 def test_a_topic_created_anew_and_shorter_is_a_gap_with_both_offsets(opened: Opened) -> None:

@@ -5,8 +5,8 @@ partitions or is compacted now: a consumer continues in the new topic at its off
 
 To verify that records came from the expected topics, ask for a look (`TopicWatch.look`) after reading them:
 ids never come back. A look also asks the leader of each partition where it ends: a consumer knows only where
-it ended at the last fetch, and not that there was none for long. As long as ids and partitions are unchanged,
-a look takes 1.3 ms to a broker on the same host, and a whole one 4.
+it ended at the last fetch, and not that there was none for long. As long as both topics are unchanged, a look
+takes 4.4 ms to a broker on the same host, and a whole one 6.7.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twinstream.ports import Control, Positions, Topic, TopicsLook
 from twinstream.spec.lint.topics import Topic as BareTopic
 
 LOOK_SECONDS = 10.0
-"""The time between whole looks, which also show how a topic is cleaned."""
+"""The time between whole looks, which also show how the control topic is cleaned."""
 RETRY_SECONDS = 1.0
 TIMEOUT_SECONDS = 3.0
 """Shorter than the silence after which a status is stale: at the start everything waits for it."""
@@ -107,7 +107,7 @@ class TopicsAdmin:
             raise self._silent(" or ".join(self._topics.values()), error) from None
 
     def is_as(self, look: TopicsSeen) -> bool:
-        """Whether all topics have the ids and partitions of an earlier look. Raises SourceError."""
+        """Whether a look would see all as an earlier one: ids, partitions, cleaning. Raises SourceError."""
         described = self._described()
         control, before = self._partitions_of_control(described), self.control
         same = (
@@ -118,6 +118,7 @@ class TopicsAdmin:
             and (found := self._found(name, described[name])) is not None
             and str(found.topic_id) == topic.id
             and {partition.id for partition in found.partitions} == topic.first.keys()
+            and self._policy(name) in {None, topic.cleanup_policy}
             for topic, name in ((look[side], name) for side, name in self._topics.items())
         )
 
