@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, opened, reason_of
 from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
@@ -33,7 +33,10 @@ TAKEN_OVER = (
 
 
 def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> bool:
-    """Make the results topics that are missing; returns whether there was one. Raises SourceError."""
+    """Make the results topics that are missing; returns whether there was one.
+
+    Raises SourceError, also where one that is there has several partitions.
+    """
     client = admin_client(brokers, dict(properties), LinkFaults())
     topics = [
         NewTopic(name, num_partitions=1, config={"cleanup.policy": "compact"})
@@ -50,7 +53,21 @@ def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> bo
                 raise SourceError(
                     f"kafka at {brokers} does not make topic {name}: {reason_of(error)}"
                 ) from None
+            _check(name, client)
     return missing
+
+
+def _check(name: str, client: AdminClient) -> None:
+    (described,) = client.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_SECONDS).values()
+    try:
+        count = len(described.result().partitions)
+    except KafkaException:
+        return  # It is being deleted, or may not be described: whoever reads it says so.
+    if count > 1:
+        raise SourceError(
+            f"the results topic {name} has {count} partitions, and only one would be read: delete it, and "
+            "the job makes it, or name another with --results"
+        )
 
 
 class Claim:
