@@ -37,16 +37,18 @@ class Cell:
 class Execution:
     """One execution of a batch. Attempts are named by their index in `attempts`.
 
-    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell.
+    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell. `lent` are the
+    leaders of which it has written a copy with another content.
     """
 
-    __slots__ = ("attempts", "places", "rows", "siblings")
+    __slots__ = ("attempts", "lent", "places", "rows", "siblings")
 
     def __init__(self) -> None:
         self.attempts: list[tuple[int, int]] = []
         self.places: dict[tuple[int, int], int] = {}
         self.siblings: dict[int, list[int]] = {}
         self.rows: dict[bytes, int | Cell] = {}
+        self.lent: set[bytes] = set()
 
     def place(self, task: int, attempt: int) -> int:
         """The index of an attempt, which is added if it is new."""
@@ -106,12 +108,13 @@ class Execution:
 class MicroBatch:
     """One batch of one query: its executions.
 
-    `waits` are, while it is open, the partitions that have not gone on to a later batch behind its last row;
-    once any has since it was opened, `passed` is the number of the look that shows it to be read, else 0 (see
-    `replays`). `place` is that of its first row; for a retried batch, that of the last row since then that
-    raised M. `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of its
-    rows lies behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others. `starts`
-    is by partition the offset of its first row since it was opened.
+    `waits` are, while it is open, the partitions that have not gone on to a later batch behind its last
+    row; once any has since it was opened, `passed` is the number of the look that shows it to be read,
+    else 0 (see `replays`). `place` is that of its first row; for a retried batch, that of the last row
+    since then that raised M. It is `mixed` if a row was taken for a copy of a close one, and that came
+    itself. `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of
+    its rows lies behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others.
+    `starts` is by partition the offset of its first row since it was opened.
     """
 
     place: PartitionOffset
@@ -119,6 +122,7 @@ class MicroBatch:
     executions: dict[str, Execution] = field(default_factory=dict)
     retried: bool = False
     refuted: bool = False
+    mixed: bool = False
     passed: int = 0
     counts: bool = False
     rows: int = 0
@@ -140,12 +144,15 @@ class MicroBatch:
         execution, at = self._writer(attempt, place)
         if near is not None:
             form = self.leaders.take(form, near, partial(self._room, execution, at))
+            if form != near.own:
+                execution.lent.add(form)
         before = self._most(form)
         execution.add(at, form)
         self.rows += 1
         raised = execution.count(form) > before
         if raised and self.retried:
             self.place = place
+            self.mixed = self.mixed or (form in execution.lent and near is not None and form == near.own)
         return raised
 
     def _most(self, form: bytes) -> int:
@@ -177,10 +184,13 @@ class MicroBatch:
     def agrees(self) -> bool:
         """Whether one execution, with one attempt of each of its tasks, has written all of M.
 
-        True if the batch does not count. Complexity: O(n) in the rows of a retried batch that has grown.
+        True if the batch does not count, false if it is `mixed`. Complexity: O(n) in the rows of a retried
+        batch that has grown.
         """
         if not self.retried or not self.counts:
             return True
+        if self.mixed:
+            return False
         if self._agreed[0] != self.rows:
             self._agreed = (self.rows, self._has_complete())
         return self._agreed[1]

@@ -12,8 +12,10 @@ with its content, or one that it is close to. A row that an attempt writes is
 So a retry that differs within the tolerance writes the letters that were written before. And a row is only
 ever a replay of a row that it is close to: the new rows of its leader have the leader's content.
 
-The leader of a row is chosen once. If several are close, the choice may be wrong: then attempts disagree that
-could agree, which is a hole.
+The leader of a row is chosen once. If several are close, the choice may be wrong: then attempts disagree
+that could agree, which is a hole. So is the batch if the choice is known to be wrong: an execution wrote a
+copy of a leader with another content, and then the leader's own content once more than there were copies.
+The first of the two was no copy, and the second was one.
 """
 
 from __future__ import annotations

@@ -315,9 +315,10 @@ class Replays:
             self._closed.agreed.append(named)
             return
         batch.refuted = True
+        rows = "and some of its rows are close to each other" if batch.mixed else "with different rows"
         reason = (
-            f"query {name} of the {_NAMES[self._side]} wrote batch {number} several times with different "
-            f"rows ({_at(batch.place)}), so it is not known which of them count"
+            f"query {name} of the {_NAMES[self._side]} wrote batch {number} several times {rows} "
+            f"({_at(batch.place)}), so it is not known which of them count"
         )
         hole = Hole.at(batch.place, self._side, reason)
         self._closed.holes.append(NotAgreed(hole, batch.starts, named))

@@ -68,6 +68,7 @@ def _batch_state(number: int, batch: MicroBatch, query: Query) -> dict[str, Any]
         "passed": batch.passed,
         "retried": batch.retried,
         "refuted": batch.refuted,
+        "mixed": batch.mixed,
         "counts": batch.counts,
     }
 
@@ -83,6 +84,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), set(row["waits"]))
         batch.retried, batch.refuted, batch.counts = row["retried"], row["refuted"], row["counts"]
+        batch.mixed = row.get("mixed", False)
         batch.starts, batch.passed = dict(row["starts"]), row["passed"] if numbered else 0
         if row["open"]:
             query.open[row["number"]] = batch
@@ -104,6 +106,7 @@ def _restored_execution(state: dict[str, Any], batch: MicroBatch) -> Execution:
         for place, copies in ({held: 1} if isinstance(held, int) else held).items():
             execution.add(place, form, copies)
             batch.rows += copies
+    execution.lent.update(state.get("lent", ()))
     return execution
 
 
@@ -116,4 +119,5 @@ def _execution_state(name: str, execution: Execution) -> dict[str, Any]:
             form: dict(held.counts) if isinstance(held, Cell) else held
             for form, held in execution.rows.items()
         },
+        **({"lent": sorted(execution.lent)} if execution.lent else {}),
     }
