@@ -65,7 +65,6 @@ from twinstream.core.arrivals.leaders import HASH_BYTES, CloseTo
 from twinstream.core.arrivals.replays_state import query_state, restored_query
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Close, PartitionOffset, Side, in_kafka
-from twinstream.core.order import BARRIER
 from twinstream.core.proofs import MicroBatchId, Starts
 from twinstream.core.relation import Relation
 
@@ -116,8 +115,9 @@ class WrittenRow(NamedTuple):
 def written_rows(run: Run, relation: Relation) -> Iterator[WrittenRow]:
     """The records of a run, each with the data that identify its replays; equal as the `relation` says.
 
-    Where a barrier has a copy in each partition, these are rows of their own, though they are equal. So are
-    equal rows of different records of the input, where the run has marks: a clock judges them by these.
+    Where a barrier has a copy in each partition, equal rows of two partitions are different ones: they are
+    copies, or events whose place among these decides what they may be paired with. So are equal rows of
+    different records of the input, where the run has marks: a clock judges them by these.
     """
     canonical, close, has_copies = relation.canonical, relation.close, relation.copied
     marks = run.marks or repeat(None, len(run.forms))
@@ -126,8 +126,7 @@ def written_rows(run: Run, relation: Relation) -> Iterator[WrittenRow]:
         if attempt is None:
             yield WrittenRow(None, b"", place)
             continue
-        copied = has_copies and form[0] is BARRIER
-        where = b" in %d" % run.partition if copied else b""
+        where = b" in %d" % run.partition if has_copies else b""
         where += b"" if mark is None else b" of %a" % (mark,)
         alike = None if close is None else Alike(form[1] + where, form[3], close)
         yield WrittenRow(attempt, canonical(form[1]) + where, place, alike)

@@ -412,6 +412,29 @@ def test_copies_of_a_barrier_that_are_written_again_are_rows_of_their_partition(
         assert (reader.comparison.diverged, reader.reasons(), reader.replayed(RIGHT)) == (False, [], 1)
 
 
+@pytest.mark.parametrize("partitions", [(0, 1), (1, 0)])
+def test_a_row_that_a_retry_wrote_to_another_partition_is_a_hole_where_barriers_have_copies(
+    partitions: tuple[int, int],
+) -> None:
+    """Whether it lies before the barrier would depend on the partition that is read first."""
+    order = "{barrier: [end], inner: unordered, copies: per_partition}"
+    reader = Reader(replays(order, more="kinds: {end: {where: {k: end}}, x: {}}\n"), partitions=2)
+
+    def wrote(marks: str, partition: int, *names: str) -> list[Row]:
+        return [Row(attempt(marks), {"k": name[:3], "n": name}, partition) for name in names]
+
+    written = {
+        0: wrote("1/e/0.0", 0, "x", "end0") + wrote("1/e/0.1", 0, "end0", "end1"),
+        1: wrote("1/e/0.0", 1, "end0") + wrote("1/e/0.1", 1, "x", "end0", "end1"),
+    }
+    reader.read(LEFT, wrote("1/e/0.0", 0, "x", "end0", "end1") + wrote("1/e/0.0", 1, "end0", "end1"))
+    for partition in partitions:
+        reader.read(RIGHT, written[partition])
+    reader.end()
+    assert not reader.comparison.diverged
+    assert ["several times with different rows" in reason for reason in reader.reasons()] == [True]
+
+
 def test_where_a_comparison_halts_its_difference_still_waits_for_the_batch() -> None:
     for more, diverged in (("2/y/0.0", True), ("1/y/0.0", False)):
         reader = Reader(replays("total", more="on_divergence: halt\n"))
