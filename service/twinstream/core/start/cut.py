@@ -266,7 +266,7 @@ class BarrierCut(Cut):
         self._came: dict[SidePartition, _Came] = {}
         self._held = [0, 0]
         self._sizes: Counter[SidePartition] = Counter()
-        self._earlier: dict[bytes, SidePartition | None] = {}
+        self._earlier: dict[bytes, set[SidePartition]] = {}
 
     @property
     def waiting(self) -> str | None:
@@ -369,7 +369,7 @@ class BarrierCut(Cut):
         before += (Portion(place[0], run, behind=False) for run in epoch.runs)
 
     def _crossing(self, behind: Iterable[Portion]) -> Hole | None:
-        """Why the start is in doubt: a barrier behind it came before it in another partition. Told once."""
+        """Why the start is in doubt: a barrier behind it came before it only elsewhere. Told once."""
         for side, run, _ in behind if self._earlier else ():
             place = (side, run.partition)
             for form, offset in zip(run.forms, run.offsets, strict=True):
@@ -383,24 +383,26 @@ class BarrierCut(Cut):
         return None
 
     def _elsewhere(self, form: Any, place: SidePartition) -> bool:
-        """Whether an equal barrier came before the start in another partition."""
-        return self._earlier.get(_hashed(self._barrier(form).name), place) != place
+        """Whether an equal barrier came before the start in other partitions, and not in this one."""
+        return place not in self._earlier.get(_hashed(self._barrier(form).name), (place,))
 
     def _note_earlier(self, name: bytes, place: SidePartition) -> None:
-        """Remember a barrier before the start, by its partition (None if it came in several)."""
+        """Remember the partition of a barrier before the start."""
         hashed = _hashed(name)
-        self._earlier[hashed] = place if self._earlier.pop(hashed, place) == place else None
+        self._earlier[hashed] = self._earlier.pop(hashed, set()) | {place}
         if len(self._earlier) > EARLIER_BARRIERS:
             del self._earlier[next(iter(self._earlier))]
 
     def state(self) -> list[Any]:
-        """The barriers before the start."""
-        return list(self._earlier.items())
+        """The barriers before the start, each with each of its partitions."""
+        return [[hashed, place] for hashed, places in self._earlier.items() for place in sorted(places)]
 
     def restore(self, state: list[Any] | None) -> None:
-        """Take over a `state`; an earlier version saved none."""
+        """Take over a `state`; an earlier version saved none, or no place of a barrier that had several."""
         for hashed, place in state or ():
-            self._earlier[hashed] = None if place is None else (Side(place[0]), place[1])
+            self._earlier.setdefault(hashed, set()).update(
+                () if place is None else [(Side(place[0]), place[1])]
+            )
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
         """The held events, which lie before the start like the lost ones: it will be behind the gap."""

@@ -142,6 +142,17 @@ def test_a_barrier_behind_the_start_that_came_before_it_elsewhere_is_a_hole_also
         assert [hole and hole[1:] for hole in holes] == [None, (Side.RIGHT, 0, 1), None]
 
 
+def test_a_barrier_that_comes_again_where_it_came_before_the_start_is_no_hole() -> None:
+    """A retry may write it again, and each partition has a copy of it."""
+    cut, again = _barrier(2), _barrier(2)
+    _fed(cut, "L0 A B", "L1 A B", "R0 B", "R1 B")
+    again.restore(cut.state())
+    for one in (cut, again):
+        one.found = True
+        holes = [one.take(side, _run(["A"], 1)).hole for side in Side]
+        assert [hole and hole[1:] for hole in holes] == [None, (Side.RIGHT, 1, 0)]
+
+
 @pytest.mark.parametrize("texts", [["a", "A", "b", "C", "c"], ["a A", "b C c"], ["a A b C c"]])
 def test_it_does_not_matter_how_the_events_are_divided_into_runs(texts: Sequence[str]) -> None:
     passed, before, _ = _fed(_barrier(), *(f"L0 {text}" for text in texts), "R0 z C c")
