@@ -49,6 +49,16 @@ def test_a_pass_says_how_much_known_differences_explain() -> None:
     assert "5,000 events matched, known differences explain all 2 differences; verified" in answer.reason
 
 
+def test_what_known_differences_explain_is_a_difference_that_is_explained() -> None:
+    explained = {"PRICE-17": 1}
+    for answer in (
+        ask(status(explained_by_rule=explained, health=DEGRADED)),
+        ask(status(explained_by_rule=explained, verified_through=None)),
+        asked(status(explained_by_rule=explained), since=ago(1)),
+    ):
+        assert answer.reason.startswith("No unexplained difference so far, but ")
+
+
 def test_a_diverged_comparison_fails_with_the_reason_of_the_matcher() -> None:
     answer = ask(diverged())
     assert (answer.answer, answer.failed) == ("fail", True)

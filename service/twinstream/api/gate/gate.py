@@ -92,6 +92,11 @@ def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | N
     )
 
 
+def so_far(status: ComparisonStatus) -> str:
+    """How a reason to wait begins, where the verdict is EQUIVALENT."""
+    return f"No{' unexplained' * any(status.explained_by_rule.values())} difference so far"
+
+
 def _decide(
     status: ComparisonStatus, freshness: Freshness, verified_age: float | None
 ) -> tuple[GateWord, str]:
@@ -110,23 +115,23 @@ def _decide(
         return "undecided", sentence(status.reason)
     if status.health.status != "ok":
         why = " ".join(sentence(reason) for reason in status.health.reasons) or "No reason is given."
-        return "undecided", f"No difference so far, but health is degraded: {why}"
+        return "undecided", f"{so_far(status)}, but health is degraded: {why}"
     if checked is not None:
-        return "undecided", sentence(f"No difference so far, but {checked.reason}")
+        return "undecided", sentence(f"{so_far(status)}, but {checked.reason}")
     return _judge_staleness(status, verified_age)
 
 
 def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[GateWord, str]:
     through, limit = status.verified_through, status.max_staleness_seconds
     if through is None or age is None:
-        return "undecided", "No difference so far, but it is not known up to when all events are settled."
+        return "undecided", f"{so_far(status)}, but it is not known up to when all events are settled."
     when = said(through)
     if age < -limit:
         return "undecided", f"Events are verified through {when}, which is in the future: clocks disagree."
     seconds = max(0, round(age))
     if age >= limit:
         return "undecided", (
-            f"No difference so far, but events are verified only through {when}, {seconds:,} s ago; "
+            f"{so_far(status)}, but events are verified only through {when}, {seconds:,} s ago; "
             f"a pass needs less than {limit:,.6g} s."
         )
     explained = sum(status.explained_by_rule.values())

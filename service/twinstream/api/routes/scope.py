@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator, ConfigDict, Field
 
 from twinstream.api.gate.freshness import said
-from twinstream.api.gate.gate import GateAnswer
+from twinstream.api.gate.gate import GateAnswer, so_far
 from twinstream.api.gate.gate_hints import more_evidence
 from twinstream.core.accounting.match_timeline import united
 from twinstream.settings import time_of
@@ -140,25 +140,25 @@ def _too_little(
         if status.matched >= scope.min_matched:
             return None
         told = f"only {status.matched:,} of {scope.min_matched:,} required pairs match"
-        return _lack(told, more_evidence(Wanted(scope.min_matched, 0), status.matched, 0, {}, pace))
+        return _lack(status, told, more_evidence(Wanted(scope.min_matched, 0), status.matched, 0, {}, pace))
     through = status.verified_through
     if through is None or through < since:
         until = (
             "nothing is verified" if through is None else f"events are verified only through {said(through)}"
         )
         step = f"All events before {said(since)} must be verified, and then enough of what follows."
-        return _lack(f"{until}; you asked about {said(since)} and later", [step])
+        return _lack(status, f"{until}; you asked about {said(since)} and later", [step])
     coverage = status.coverage
     least = max(1, scope.min_matched, coverage.matched_required)
     needed = Wanted(least, coverage.seconds_required, tuple(coverage.kinds_required))
     if lacks := lacking(needed, *found):
         told = f"not enough compared since {said(since)}: {'; '.join(lacks)}"
-        return _lack(told, more_evidence(needed, *found, pace))
+        return _lack(status, told, more_evidence(needed, *found, pace))
     return None
 
 
-def _lack(told: str, steps: Iterable[str]) -> Lack:
-    return Lack(f"No difference so far, but {told}.", list(steps))
+def _lack(status: ComparisonStatus, told: str, steps: Iterable[str]) -> Lack:
+    return Lack(f"{so_far(status)}, but {told}.", list(steps))
 
 
 def _also(answer: GateAnswer, lack: Lack) -> dict[str, object]:
