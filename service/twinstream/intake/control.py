@@ -7,7 +7,6 @@ hole, since the next one of its version contains all of it. So it is a trouble o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition
@@ -42,10 +41,9 @@ class ControlDesk:
         """Take over a `state`: the newest record is not read again."""
         self.position, self.trouble = state["control"], state.get("control_trouble")
 
-    def begins_anew(self, said: Sequence[ControlEntry]) -> bool:
-        """Whether the topic was created anew before the last of these: its offsets went back."""
-        places = [self.position or 0, *(offset for offset, _ in said)]
-        return any(later < earlier for earlier, later in pairwise(places))
+    def begins_anew(self, entry: ControlEntry) -> bool:
+        """Whether the topic was created anew before this record: its offsets went back."""
+        return entry.offset < (self.position or 0)
 
     def take(self, said: Sequence[ControlEntry]) -> None:
         """Take new records of the control topic."""

@@ -316,9 +316,10 @@ class ComparisonRun:
         """Take the new control records of both versions; returns whether there are any."""
         heard = False
         while said := self._source.said():
-            if self.control.begins_anew(said):
-                self.topics.forget_said()
-            self.control.take(said)
+            for entry in said:
+                if self.control.begins_anew(entry):
+                    self.topics.forget_said()
+                self.control.take((entry,))
             heard = True
         return heard
 

@@ -37,8 +37,8 @@ class Cell:
 class Execution:
     """One execution of a batch. Attempts are named by their index in `attempts`.
 
-    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell. `lent` are the
-    leaders of which it has written a copy with another content.
+    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell. `lent` are, by
+    leader, the attempts that wrote a copy of it with another content.
     """
 
     __slots__ = ("attempts", "lent", "places", "rows", "siblings")
@@ -48,7 +48,7 @@ class Execution:
         self.places: dict[tuple[int, int], int] = {}
         self.siblings: dict[int, list[int]] = {}
         self.rows: dict[bytes, int | Cell] = {}
-        self.lent: set[bytes] = set()
+        self.lent: dict[bytes, set[int]] = {}
 
     def place(self, task: int, attempt: int) -> int:
         """The index of an attempt, which is added if it is new."""
@@ -88,6 +88,14 @@ class Execution:
         largest = max(counts.get(other, 0) for other in self.siblings[self.attempts[place][0]])
         return self.count(form) + (counts.get(place, 0) == largest)
 
+    def has_lent(self, place: int, leader: bytes) -> bool:
+        """Whether another content stands for a leader beside the rows of an attempt.
+
+        Those of other attempts of its task do not stand beside them, but in their place.
+        """
+        task = self.attempts[place][0]
+        return any(one == place or self.attempts[one][0] != task for one in self.lent.get(leader, ()))
+
     def contains(self, other: Execution) -> bool:
         """Whether no form has more copies in the other."""
         return all(other.count(form) <= self.count(form) for form in other.rows)
@@ -108,13 +116,13 @@ class Execution:
 class MicroBatch:
     """One batch of one query: its executions.
 
-    `waits` are, while it is open, the partitions that have not gone on to a later batch behind its last
-    row; once any has since it was opened, `passed` is the number of the look that shows it to be read,
-    else 0 (see `replays`). `place` is that of its first row; for a retried batch, that of the last row
-    since then that raised M. It is `mixed` if a row was taken for a copy of a close one, and that came
-    itself. `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of
-    its rows lies behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others.
-    `starts` is by partition the offset of its first row since it was opened.
+    `waits` are, while it is open, the partitions that have not gone on to a later batch behind its last row;
+    once any has since it was opened, `passed` is the number of the look that shows it to be read, else 0
+    (see `replays`). `place` is that of its first row; for a retried batch, that of the last row since then
+    that raised M. It is `mixed` if a row was taken for a copy of a close one, and that came itself. `saved`
+    is the number of its `rows` in the last snapshot of any kind. It `counts` if one of its rows lies behind
+    the start of the comparison. `leaders` stand for rows that are `CloseTo` others. `starts` is by partition
+    the offset of its first row since it was opened.
     """
 
     place: PartitionOffset
@@ -145,14 +153,14 @@ class MicroBatch:
         if near is not None:
             form = self.leaders.take(form, near, partial(self._room, execution, at))
             if form != near.own:
-                execution.lent.add(form)
+                execution.lent.setdefault(form, set()).add(at)
         before = self._most(form)
         execution.add(at, form)
         self.rows += 1
         raised = execution.count(form) > before
         if raised and self.retried:
             self.place = place
-            self.mixed = self.mixed or (form in execution.lent and near is not None and form == near.own)
+            self.mixed = self.mixed or (near is not None and execution.has_lent(at, near.own))
         return raised
 
     def _most(self, form: bytes) -> int:

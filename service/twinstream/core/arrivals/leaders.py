@@ -13,9 +13,10 @@ So a retry that differs within the tolerance writes the letters that were writte
 ever a replay of a row that it is close to: the new rows of its leader have the leader's content.
 
 The leader of a row is chosen once. If several are close, the choice may be wrong: then attempts disagree
-that could agree, which is a hole. So is the batch if the choice is known to be wrong: an execution wrote a
-copy of a leader with another content, and then the leader's own content once more than there were copies.
-The first of the two was no copy, and the second was one.
+that could agree, which is a hole. Or a row is counted in the place of one that is close to it: an execution
+writes a copy of a leader with another content, and then the leader's own content, for which there is no copy
+left. The second was the copy, and the first a new row. So the batch is a hole, too. If the second differs
+from the leader, it may have been either.
 """
 
 from __future__ import annotations

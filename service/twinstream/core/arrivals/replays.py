@@ -73,6 +73,7 @@ ROWS_LIMIT = 4_000_000
 REQUESTS_KEPT = 64
 """Requests of looks whose ends are not read yet. Of more, every second one is forgotten."""
 _NAMES = ("reference", "candidate")
+_NO_ATTEMPT = "no attempt has come to all of it yet"
 _BEFORE = b"before"
 """The salt that gives an event before the start another hash than an equal one behind it."""
 
@@ -314,7 +315,7 @@ class Replays:
             self._closed.agreed.append(named)
             return
         batch.refuted = True
-        rows = "and some of its rows are close to each other" if batch.mixed else "with different rows"
+        rows = "and its rows are close to each other" if batch.mixed else "with different rows"
         reason = (
             f"query {name} of the {_NAMES[self._side]} wrote batch {number} several times {rows} "
             f"({_at(batch.place)}), so it is not known which of them count"
@@ -361,10 +362,8 @@ class Replays:
         for name, query in self._queries.items():
             for number, batch in query.open.items():
                 if not batch.agrees():
-                    yield (
-                        f"query {name} of the {_NAMES[self._side]} writes batch {number} again, and no "
-                        "attempt has come to all of it yet"
-                    )
+                    why = "its rows are close to each other" if batch.mixed else _NO_ATTEMPT
+                    yield f"query {name} of the {_NAMES[self._side]} writes batch {number} again, and {why}"
 
     def take_closed(self) -> Closed:
         """The results of the batches that were closed since the last call, and the other holes since then."""

@@ -106,7 +106,7 @@ def _restored_execution(state: dict[str, Any], batch: MicroBatch) -> Execution:
         for place, copies in ({held: 1} if isinstance(held, int) else held).items():
             execution.add(place, form, copies)
             batch.rows += copies
-    execution.lent.update(state.get("lent", ()))
+    execution.lent = {leader: set(places) for leader, places in state.get("lent", {}).items()}
     return execution
 
 
@@ -119,5 +119,5 @@ def _execution_state(name: str, execution: Execution) -> dict[str, Any]:
             form: dict(held.counts) if isinstance(held, Cell) else held
             for form, held in execution.rows.items()
         },
-        **({"lent": sorted(execution.lent)} if execution.lent else {}),
+        **({"lent": {leader: sorted(of) for leader, of in lent.items()}} if (lent := execution.lent) else {}),
     }

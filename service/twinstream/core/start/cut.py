@@ -242,8 +242,8 @@ class BarrierCut(Cut):
     read yet. So a copy too many lies behind the start, and is compared.
 
     If two barriers come in one order in a partition, and in the other order in another, the order of reading
-    decides which is the start. So a barrier behind the start is a hole if an equal one came before it in
-    another partition: `EARLIER_BARRIERS` of these are remembered.
+    decides which is the start. So a barrier behind the start is a hole if equal ones came before it in
+    other partitions only: `EARLIER_BARRIERS` of these are remembered.
 
     `close` decides whether records of one canonical form are equal; without it all are. With it, all records
     taken for one barrier must be equal to each other, and each be the first of its partition that is.
