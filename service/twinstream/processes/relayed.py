@@ -6,6 +6,7 @@ Saved divergences are read from the store; the owner sends those that may still 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,16 +24,15 @@ class OwnersReports:
         self._saved: dict[str, int] = {}
         self._doubted: dict[str, bytes] = {}
         self._provisional: dict[str, DivergenceReport] = {}
-        self._resets: int | None = None
+        self._beginning: tuple[Any, ...] = ()
 
     def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
-        """Publish new reports; saved ones take precedence, and are dropped at a reset."""
-        if self._resets not in (None, status.reset_count):
-            self._saved, self._doubted, self._provisional = {}, {}, {}
-            self._publisher.publish(Resumed(comparison=status.name, divergences=()))
-        self._resets = status.reset_count
+        """Publish new reports; saved ones take precedence, and are dropped when the comparison begins anew.
+
+        The head that was saved with them tells that, since a status may be of an earlier or later moment.
+        """
         try:
-            self._pass_saved()
+            self._pass_saved(status.name)
         except (CheckpointError, ValidationError):
             return  # It is of another version: the status still counts them all.
         self._replace({one.id: one for one in told if one.id not in self._saved or one.id in self._doubted})
@@ -51,13 +51,16 @@ class OwnersReports:
                 self._publisher.publish(report)
         self._provisional = reports
 
-    def _pass_saved(self) -> None:
+    def _pass_saved(self, name: str) -> None:
         stored = self._store.glance()
         if stored.sequence is None:
             return
         head = checkpoint.decode(stored.head)
         if head["spec_digest"] != self._digest:
             return
+        beginning = head.get("started_at"), head.get("reset_count")
+        if begins := beginning != self._beginning:
+            self._beginning, self._saved, self._doubted, self._provisional = beginning, {}, {}, {}
         doubted = head.get("doubted", {})
         waiting = {**self._doubted, **stored.divergences}
         settled = {key: data for key, data in self._doubted.items() if key not in doubted}
@@ -68,3 +71,5 @@ class OwnersReports:
                 report = DivergenceReport.model_validate_json(data)
                 self._publisher.publish(report.model_copy(update={"provisional": key in doubted}))
         self._doubted = {key: data for key, data in waiting.items() if key in doubted}
+        if begins:  # Also the first time: an earlier process of this matcher may have passed on others.
+            self._publisher.publish(Resumed(comparison=name, divergences=tuple(self._saved)))

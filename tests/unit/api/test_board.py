@@ -20,13 +20,14 @@ from tests.support.statuses import (
     partition,
     reset,
     status,
+    unmatched,
 )
 from twinstream.api.gate.samples import Samples
 from twinstream.api.state.board import Board, UnknownComparisonError
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
 from twinstream.status.common import DivergenceCounts, Sides
-from twinstream.status.comparison import ComparisonStatus, Resumed
+from twinstream.status.comparison import ComparisonStatus, Resumed, UnmatchedSample
 
 
 @pytest.fixture
@@ -191,6 +192,29 @@ def test_what_was_counted_before_a_reset_is_counted_no_more(board: Board) -> Non
     board.accept(at(4).model_copy(update={"closed_divergences": three}))
     board.accept(at(5).model_copy(update={"reset_count": 9}))
     assert board.view(NAME).status.closed_divergences.total == 0, "a reset whose record is lost"
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_an_ended_beginning_had_counted_is_counted_no_more(board: Board, waits: bool) -> None:
+    """A Spark job has a new checkpoint location, or the keys in the store were removed: no reset tells so."""
+    three = DivergenceCounts(total=3, by_kind={"missing": 3})
+    began = at(0).started_at
+    board.accept(at(0).model_copy(update={"closed_divergences": three}))
+    if waits:
+        loads = {"waiting_for": "it loads", "started_at": began + timedelta(seconds=60)}
+        board.accept(at(1).model_copy(update=loads))
+        assert board.view(NAME).status.closed_divergences.total == 3
+    board.accept(at(2).model_copy(update={"started_at": began + timedelta(seconds=50)}))
+    status = board.view(NAME).status
+    assert (status.closed_divergences.total, status.counted.total) == (0, 0)
+
+
+def test_a_reset_ends_what_waited_too(board: Board) -> None:
+    board.accept(at(0))
+    board.accept(UnmatchedSample(comparison=NAME, events=(unmatched(7),)))
+    assert len(board.unmatched(NAME)) == 1
+    board.accept(reset())
+    assert not board.unmatched(NAME)
 
 
 def test_resets_are_known_also_while_a_matcher_has_not_taken_up_what_is_saved(board: Board) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from twinstream.api.routes.operations import (
 from twinstream.api.state.entry import View
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
+from twinstream.processes.relayed import OwnersReports
 from twinstream.processes.remote_status import FOREIGN, UNHEARD, Watcher
 from twinstream.processes.standby import WAITING_BYTES, Bulletin
 from twinstream.spec.load import digest, loads
@@ -214,6 +216,30 @@ def test_a_reset_is_seen_with_its_record(hosts: Hosts, owner: Host, watch: Watch
     hosts.write_both(9)
     watch.turns(owner, seconds=5)
     assert (watch.view.gate.answer, [one.id for one in watch.view.status.resets]) == ("pass", ["1"])
+
+
+def test_what_is_found_behind_a_reset_is_listed_though_the_store_was_read_before_its_status(
+    hosts: Hosts, owner: Host, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pass_on = OwnersReports.pass_on
+
+    def held_up(reports: OwnersReports, *told: Any) -> None:
+        monkeypatch.setattr(OwnersReports, "pass_on", pass_on)
+        ask(hosts.storage, ResetRequest(id="1", by="me", reason="a test", address="here"))
+        assert owner.worker.begin_anew()
+        owner.renew(hosts)
+        hosts.write(Side.LEFT, 100)
+        hosts.write_both(103)
+        hosts.turns(owner, seconds=4)
+        pass_on(reports, *told)
+
+    monkeypatch.setattr(OwnersReports, "pass_on", held_up)
+    watch.turns(owner)
+    watch.turns(owner, seconds=5)
+    assert watch.view.status.reset_count == 1
+    listed = [board.divergences("test").page(9).items for board in (owner.board, watch.board)]
+    assert len(listed[0]) == 1
+    assert listed[0] == listed[1]
 
 
 def test_a_process_is_ready_by_what_it_is_for(hosts: Hosts, owner: Host) -> None:

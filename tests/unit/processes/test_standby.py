@@ -308,3 +308,25 @@ def test_a_reset_of_the_owner_is_one_of_the_standby_which_itself_can_reset_nothi
     hosts.write_both(9)
     hosts.turns(owner, standby, seconds=5)
     assert (owner.gate, standby.gate, reports(standby)) == ("pass", "pass", {})
+
+
+def test_a_standby_whose_matcher_was_away_during_a_reset_shows_nothing_of_what_it_ended(hosts: Hosts) -> None:
+    hosts.write(Side.LEFT, 100)
+    hosts.write_both(103)
+    first = hosts.add()
+    hosts.turns(first, seconds=8)
+    assert list(reports(first).values()) == [False]
+    first.worker.stop()
+    first.board.lost("test", "its matcher fell")
+    second = hosts.add()
+    hosts.turns(second)
+    ask(hosts.storage, ResetRequest(id="1", by="me", reason="a test", address="here", start="now"))
+    hosts.turns(second)
+    assert second.worker.begin_anew()
+    second.renew(hosts)
+    hosts.write_both(9)
+    hosts.turns(second, seconds=5)
+    first.renew(hosts)
+    hosts.turns(second, first, seconds=5)
+    assert (first.owns, first.gate) == (False, "pass")
+    assert not first.board.divergences("test").page(9).items

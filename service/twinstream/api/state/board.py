@@ -310,4 +310,7 @@ class Board:
 
 
 def _same_writing(one: ComparisonStatus, other: ComparisonStatus) -> bool:
-    return one.updated_at == other.updated_at and one.started_at == other.started_at
+    """Whether they are one status; that of a matcher which waits is kept with an earlier `started_at`."""
+    return one.updated_at == other.updated_at and (
+        one.started_at == other.started_at or other.waiting_for is not None
+    )

@@ -18,7 +18,10 @@ def merged_counts(
 
 
 def keeping_final(status: ComparisonStatus, before: ComparisonStatus | None) -> ComparisonStatus:
-    """A status that has at least the final differences of the one before, unless a reset has ended them.
+    """A status that has at least the final differences of the one before, unless their beginning has ended.
+
+    Each beginning has a `started_at` of its own. A matcher that loads what is saved does not know it yet:
+    until then the final differences stay with that of the status before.
 
     An equal number of resets does not tell that there was none: a store that has lost one may count as many
     after the next. A higher one tells that there was one, also where its record is lost.
@@ -30,7 +33,11 @@ def keeping_final(status: ComparisonStatus, before: ComparisonStatus | None) -> 
         return status
     if {one.id for one in status.resets} - {one.id for one in before.resets}:
         return status
+    if status.waiting_for is None and status.started_at != before.started_at:
+        return status
     update: dict[str, object] = {}
+    if before.counted.total:
+        update["started_at"] = before.started_at
     if (never_less := merged_counts([before.counted, status.counted], max)) != status.counted:
         update["counted_divergences"] = never_less
     own, final = status.closed_divergences, before.closed_divergences

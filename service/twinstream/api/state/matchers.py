@@ -66,6 +66,7 @@ class MatcherView:
         """Record that the comparison was reset: earlier and late statuses about it no longer count."""
         if self.said is not None and all(one.id != reset.id for one in self.said.status.resets):
             self.ended, self.ended_by, self.said = self.said.status.started_at, reset.id, None
+            self.waiting = ()
 
     def go_on(self, resets: Iterable[Reset]) -> None:
         """Check the resets known to their maker: a reset not among them is lost, and has ended nothing."""

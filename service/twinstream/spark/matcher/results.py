@@ -50,8 +50,8 @@ def rows_of(
 
 
 def _glanced(head: bytes) -> bytes:
-    """Of the head of a checkpoint, what others read: whose it is, and which divergences are in doubt."""
+    """Of the head of a checkpoint, what others read: of what it is, and which divergences are in doubt."""
     if not head:
         return b""
     whole = checkpoint.decode(head)
-    return checkpoint.encode({name: whole[name] for name in ("spec_digest", "doubted")})
+    return checkpoint.encode({name: whole[name] for name in ("spec_digest", "started_at", "doubted")})
