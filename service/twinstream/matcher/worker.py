@@ -256,12 +256,28 @@ class Worker:
         are kept: to try them again, feed the side nothing.
         """
         self._schedule.dirty = True
-        if self._run.refusal is None and not self._reader.take(side, items):
+        if self._run.refusal is None:
+            taken = self._reader.take(side, items)
             if reason := self._run.unsafe():
                 self._wait_for(reason)
-            elif lacking := self._reader.lacking.get(side):
+            elif not taken and (lacking := self._reader.lacking.get(side)):
                 raise SourceError(lacking)
         self.comparison.review()
+
+    @property
+    def refusal(self) -> str | None:
+        """Why there is no safe start: nothing is compared."""
+        return self._run.refusal
+
+    @property
+    def waits_for(self) -> str:
+        """The reason for which it has not started."""
+        return self._run.situation.waiting_for or ""
+
+    def refuse(self, reason: str) -> None:
+        """Compare nothing from now on, for the reason that a worker before has found."""
+        self._run.refusal = reason
+        self._wait_for(reason)
 
     def settle(self) -> None:
         """Review, survey, save and publish everything that was fed. Raises Fenced."""

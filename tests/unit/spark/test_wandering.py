@@ -14,7 +14,7 @@ import pytest
 from loadtest.memory import ManualClock, MemorySource
 from tests.support import spark_tasks
 from tests.support.retries import rows
-from tests.support.saying import VERSIONS
+from tests.support.saying import VERSIONS, finish
 from tests.support.spark_tasks import MemoryLookout, Tasks
 from twinstream.core.arrivals.replays import Replays
 from twinstream.core.events import Side
@@ -22,6 +22,9 @@ from twinstream.errors import SourceError
 from twinstream.intake.topic_monitor import PATIENCE_SECONDS
 from twinstream.ports import Topic, TopicsLook
 from twinstream.spark.matcher import processor
+from twinstream.spark.matcher.job import start_found
+from twinstream.spec.decode.headers import input_header
+from twinstream.spec.load import loads
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side
@@ -318,3 +321,94 @@ def test_equal_outputs_of_which_a_partition_is_read_late_are_never_a_difference(
     for _ in range(5):
         status = executor.batch((4, 4))
     assert (status.verdict, status.matched) == ("EQUIVALENT", 300), status.reason
+
+
+BEGINS_MS = 1_700_000_000_000
+AT_EVENT_TIME = VERSIONS + (
+    "order: {per_key: [k]}\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
+    f"start: {{at: event_time, field: t, from: {BEGINS_MS}}}\n"
+)
+AT_INPUT = VERSIONS + (
+    "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
+    "overdue: {clock: input}\n"
+)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_shard_that_has_found_that_no_start_is_safe_compares_nothing_more_in_any_worker(
+    workers: int, *, fails: bool
+) -> None:
+    source = MemorySource(2)
+
+    def write(side: Side, partition: int, key: str, number: int) -> None:
+        at_ms = BEGINS_MS + number
+        source.append(side, partition, orjson.dumps({"k": key, "n": number, "t": at_ms}), at_ms)
+
+    write(LEFT, 1, "old", -10_000)
+    source.retain(LEFT, 1, 1)
+    executor = Executor(AT_EVENT_TIME, source, workers)
+    for side in Side:
+        write(side, 0, "a", -5)
+        write(side, 0, "a", 5)
+    assert executor.batch((3, 3)).verdict == "EQUIVALENT"
+    write(LEFT, 0, "a", 6)  # The candidate never writes it.
+    for side in Side:
+        write(side, 1, "b", 10)  # Nothing of this partition shows any more what came before the start.
+    statuses = [executor.batch((3, 3))]
+    for number in range(20, 24):
+        if fails:
+            executor.lose_processes()
+        for side in Side:
+            write(side, 0, "a", number)
+        statuses.append(executor.batch((3, 3)))
+    assert {one.verdict for one in statuses} == {"PENDING"}
+    assert all("no safe start" in str(one.waiting_for) for one in statuses)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_event_that_names_no_input_ends_the_comparison_of_its_shard_with_the_reason(workers: int) -> None:
+    source = MemorySource()
+
+    def write(*offsets: int, sides: tuple[Side, ...] = (LEFT, RIGHT)) -> None:
+        for side in sides:
+            for offset in offsets:
+                source.append(side, 0, orjson.dumps({"n": offset}), 0, [input_header("in", 0, offset)])
+
+    def finished(batch: int, consumed: int) -> None:
+        for side in Side:
+            finish(source, side, batch, {0: consumed}, since={})
+
+    write(0, 1)
+    finished(0, 2)
+    found = start_found(loads(AT_INPUT), MemoryLookout(source), pytest.fail)
+    executor = Executor(AT_INPUT, source, workers)
+    executor.tasks = Tasks.of(AT_INPUT, source, "run", 1, found=found)
+    write(2)
+    for _ in range(2):
+        assert executor.batch((1, 1)).verdict == "EQUIVALENT"
+    for side in Side:
+        source.append(side, 0, orjson.dumps({"n": "sum"}), 0, [])
+    statuses = [executor.batch((1, 1))]
+    write(*range(3, 20), sides=(LEFT,))
+    finished(1, 20)
+    statuses += [executor.batch((1, 1)) for _ in range(4)]
+    assert {one.verdict for one in statuses} == {"PENDING"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_cannot_start_at_once_waits_for_what_it_lacks(workers: int) -> None:
+    executor = Executor(BY_KEY, MemorySource(), workers)
+    begins_ms, refusals = executor.lookouts[0].begins_ms, ["it begins with an open transaction"]
+
+    def refused_once() -> Any:
+        if refusals:
+            raise SourceError(refusals.pop())
+        return begins_ms()
+
+    with patch.object(executor.lookouts[0], "begins_ms", refused_once):
+        for number in range(4):
+            for side in Side:
+                executor.write(side, k="a", n=number)
+            status = executor.batch((1, 1))
+    assert (refusals, status.verdict, status.matched) == ([], "EQUIVALENT", 4)

@@ -26,7 +26,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SettingsError
 from twinstream.ports import Positions, Stored
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.state import ANEW, stored_of, whole_parts
+from twinstream.spark.matcher.state import ANEW, HEAD, stored_of, whole_parts
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found
@@ -215,8 +215,9 @@ class Location:
             pieces[row.key[0]].append((*row.user_map_key, bytes(row.user_map_value[0])))
         parts = {number: whole_parts(those) for number, those in pieces.items()}
         saves = {row.key[0]: row.value for row in self._state("save")}
-        # A shard without parts has not found its start yet.
-        return {number: stored_of(saves[number].sequence, found) for number, found in parts.items()}
+        # A shard without a head has not found its start.
+        begun = {number: found for number, found in parts.items() if HEAD in found}
+        return {number: stored_of(saves[number].sequence, found) for number, found in begun.items()}
 
     def _has_committed(self) -> bool:
         return any(entry.getPath().getName().isdigit() for entry in self._entries("commits"))

@@ -161,6 +161,8 @@ class ShardProcessor(StatefulProcessor):
         live.worker.settle()
         if parcels:
             live.store.note_taken()
+            if (reason := live.worker.refusal) is not None:
+                live.store.refuse(reason)
         _alive[name] = live
         spare()
         self._set_timer(timers)
@@ -186,7 +188,13 @@ class ShardProcessor(StatefulProcessor):
         ports = Ports(source, store, relay, _Nobody(), clock, *more, opening=opening, clock_name=name)
         part, where = KeyShard(shard, job.shards), f"Spark job {job.run}"
         worker = Worker(job.spec, ports, part, Caution(trail), where)
-        worker.start()
+        try:
+            _start(worker)
+        except SourceError:
+            source.close()
+            raise
+        if store.refusal is not None:
+            worker.refuse(store.refusal)
         return _Live(worker, source, store, relay, trail)
 
     def _set_timer(self, timers: Any) -> None:
@@ -207,6 +215,18 @@ class ShardProcessor(StatefulProcessor):
 
 def _ids(source: FedSource) -> dict[Side, str]:
     return {side: topic.id for side, topic in source.topics().items()}
+
+
+def _start(worker: Worker) -> None:
+    """Start a worker, and wait for what that needs. Raises SourceError if it does not come.
+
+    A worker that refuses its start has started: it takes nothing, and says why.
+    """
+    patience = time.monotonic() + WAIT_SECONDS
+    while not worker.start() and worker.refusal is None:
+        if time.monotonic() >= patience:
+            raise SourceError(worker.waits_for)
+        time.sleep(TRY_SECONDS)
 
 
 def feed(worker: Worker, side: Side, items: Sequence[Item], patience: float) -> None:

@@ -8,6 +8,9 @@ They are kept in *pieces*, since Spark does not always take a long value whole (
 A task may run twice, and the second time in another Python worker. So each save has a *token*, drawn at
 random: a live worker goes on only from the very save that the query has committed.
 
+A worker that finds that there is no safe start leaves out what comes from then on. The query goes on behind
+that, too. So the reason is kept, and each worker that takes the shard over refuses with it.
+
 Until the start of a comparison is found, its worker holds events that no checkpoint has. The query goes on
 behind them all the same. So a shard notes that it has taken some, and if its worker is lost then, they are
 missed loudly, and not compared without.
@@ -37,7 +40,7 @@ UNBEGUN = (
 PIECE_BYTES = 16_384
 """The most bytes of a value of the state. Spark 4.0.0 and 4.0.1 take what has come of a message for all of it
 (SPARK-53870): a long one fails now and then. A message of this size comes at once."""
-HEAD, BODY, REPORT = "head", "body/", "report/"
+HEAD, BODY, REPORT, REFUSED = "head", "body/", "report/", "refused"
 """The names of the parts of a save; the number of a body and the id of a report follow."""
 
 
@@ -102,7 +105,8 @@ def stored_of(sequence: int, parts: Mapping[str, bytes]) -> Stored:
 class StateStore:
     """A `CheckpointStore` on the state of a query, for one shard.
 
-    `bind` it to the variables before each batch. `token` and `head` are those of the last save.
+    `bind` it to the variables before each batch. `token` and `head` are those of the last save, and `refusal`
+    is why there is no safe start, if a worker has found that.
     """
 
     def __init__(self) -> None:
@@ -112,6 +116,7 @@ class StateStore:
         self._pieces: dict[str, int] = {}
         self.token: str | None = None
         self.head = b""
+        self.refusal: str | None = None
         self._saved: dict[str, bytes] = {}
 
     def bind(self, variables: Variables) -> None:
@@ -143,11 +148,15 @@ class StateStore:
         sequence, self.token = found
         pieces = [(*key, bytes(piece)) for key, (piece,) in self._state.pieces.iterator()]
         parts = whole_parts(pieces)
+        self._pieces = Counter(part for part, *_ in pieces)
+        if REFUSED in parts:
+            self.refusal = parts[REFUSED].decode()
         if HEAD not in parts:
-            raise CheckpointError(UNBEGUN)
+            if self.refusal is None:
+                raise CheckpointError(UNBEGUN)
+            return EMPTY
         checkpoint.decode(parts[HEAD], ANEW)
         stored = stored_of(sequence, parts)
-        self._pieces = Counter(part for part, *_ in pieces)
         self._sequence, self._sequences = sequence, body_numbers(parts)
         self._saved = dict(stored.divergences)  # They may not have been told, if the job ended meanwhile.
         self.head = stored.head
@@ -182,6 +191,13 @@ class StateStore:
         if self._sequence is None:
             self.token = uuid4().hex
             self._state.save.update((0, self.token))
+
+    def refuse(self, reason: str) -> None:
+        """Note the reason why records were left out, for good."""
+        if self.refusal is None:
+            self.refusal, self.token = reason, uuid4().hex
+            self._put(REFUSED, reason.encode())
+            self._state.save.update((self._sequence or 0, self.token))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:
