@@ -396,18 +396,6 @@ def test_an_event_that_names_no_input_ends_the_comparison_of_its_shard_with_the_
     assert {one.verdict for one in statuses} == {"PENDING"}
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_start_is_found_though_each_batch_before_it_goes_to_another_worker(workers: int) -> None:
-    kinds = "kinds: {day: {where: {t: day}}, row: {}}\norder: {barrier: day, inner: unordered}\n"
-    executor = Executor(f"{VERSIONS}{kinds}show: [n]\nstart: {{at: barrier}}\n", MemorySource(), workers)
-    for name in ("a", "b", "day", "c", "d"):
-        for side in Side:
-            executor.source.append(side, 0, b'{"t": "%s"}' % name.encode())
-        executor.batch((1, 1))
-    accounts = executor.batch((0, 0)).accounts.reference
-    assert (accounts.before_start, accounts.matched) == (2, 3)
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_cannot_start_at_once_waits_for_what_it_lacks(workers: int) -> None:
     executor = Executor(BY_KEY, MemorySource(), workers)

@@ -18,7 +18,7 @@ told, while nothing comes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -146,19 +146,21 @@ class ShardProcessor(StatefulProcessor):
         name = (self._job.run, digest(self._job.spec), shard)
         live = self._current(_alive.pop(name, None)) or self._restored(shard)
         live.store.bind(self._variables)
-        steps = list(_in_step(parcels))
+        steps, patience = list(_in_step(parcels)), time.monotonic() + WAIT_SECONDS
         if runs_again():
             live.worker.hear()
             with live.source.beginnings_kept(self._job.spec):  # The copy has no connections.
                 steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
-        _take(live, steps, parcels)
-        live.source.find_marks(
-            {(Side(parcel.side), parcel.partition) for parcel in parcels if parcel.is_last}
-        )
+        for side, items in steps:
+            feed(live.worker, side, items, patience)
+        last = [parcel for parcel in parcels if parcel.is_last]
+        for parcel in last:
+            live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
+        live.source.find_marks({(Side(parcel.side), parcel.partition) for parcel in last})
         live.source.await_look(LOOK_SECONDS)
         live.worker.settle()
         if parcels:
-            live.store.hold(parcels)
+            live.store.note_taken()
             if (reason := live.worker.refusal) is not None:
                 live.store.refuse(reason)
         _alive[name] = live
@@ -191,13 +193,9 @@ class ShardProcessor(StatefulProcessor):
         except SourceError:
             source.close()
             raise
-        live = _Live(worker, source, store, relay, trail)
-        for batch in store.take_held():
-            held = [Parcel(*parcel) for parcel in batch]
-            _take(live, _in_step(held), held)
         if store.refusal is not None:
             worker.refuse(store.refusal)
-        return live
+        return _Live(worker, source, store, relay, trail)
 
     def _set_timer(self, timers: Any) -> None:
         for old in list(self._handle.listTimers()):
@@ -229,16 +227,6 @@ def _start(worker: Worker) -> None:
         if time.monotonic() >= patience:
             raise SourceError(worker.waits_for)
         time.sleep(TRY_SECONDS)
-
-
-def _take(live: _Live, steps: Iterable[Step], parcels: Iterable[Parcel]) -> None:
-    """Feed a worker the parcels of a batch in these steps, and note how far they come. Raises SourceError."""
-    patience = time.monotonic() + WAIT_SECONDS
-    for side, items in steps:
-        feed(live.worker, side, items, patience)
-    for parcel in parcels:
-        if parcel.is_last:
-            live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
 
 
 def feed(worker: Worker, side: Side, items: Sequence[Item], patience: float) -> None:

@@ -12,9 +12,8 @@ A worker that finds that there is no safe start leaves out what comes from then 
 that, too. So the reason is kept, and each worker that takes the shard over refuses with it.
 
 Until the start of a comparison is found, its worker holds events that no checkpoint has. The query goes on
-behind them all the same. So the parcels that a shard has taken are held in its state until the first save,
-and a worker that takes it over is fed them again. Beyond `HELD_BYTES` they are not held: then the next worker
-misses them loudly, and does not compare without.
+behind them all the same. So a shard notes that it has taken some, and if its worker is lost then, they are
+missed loudly, and not compared without.
 """
 
 from __future__ import annotations
@@ -33,18 +32,16 @@ from twinstream.ports import EMPTY, Checkpoint, Stored
 
 ANEW = "give --checkpoint a new location, where the comparison begins anew, or use the old file and number"
 UNBEGUN = (
-    "the job was started again, lost a task, or gave its shard to another Python worker before it had found "
-    "the start of the comparison, and had read more than it can hold: give --checkpoint a new location"
+    "the job was started again, or lost a task, before it had found the start of the comparison; what it had "
+    "read until then is gone: give --checkpoint a new location"
 )
-HELD_BYTES = 64 * 2**20
-"""The most bytes of parcels that a shard holds until the start of the comparison is found."""
 
 
 PIECE_BYTES = 16_384
 """The most bytes of a value of the state. Spark 4.0.0 and 4.0.1 take what has come of a message for all of it
 (SPARK-53870): a long one fails now and then. A message of this size comes at once."""
-HEAD, BODY, REPORT, HELD, REFUSED = "head", "body/", "report/", "held/", "refused"
-"""The names of the parts of a state; the number of a body or held batch, and the id of a report follow."""
+HEAD, BODY, REPORT, REFUSED = "head", "body/", "report/", "refused"
+"""The names of the parts of a save; the number of a body and the id of a report follow."""
 
 
 class Variables(NamedTuple):
@@ -93,15 +90,15 @@ def whole_parts(pieces: Iterable[tuple[str, int, bytes]]) -> dict[str, bytes]:
     return {part: b"".join(those) for part, those in found.items()}
 
 
-def numbers_of(kind: str, parts: Iterable[str]) -> list[int]:
-    """The numbers of the parts of a kind among some parts, in order."""
-    return sorted(int(part.removeprefix(kind)) for part in parts if part.startswith(kind))
+def body_numbers(parts: Iterable[str]) -> list[int]:
+    """The numbers of the bodies among some parts, in order."""
+    return sorted(int(part.removeprefix(BODY)) for part in parts if part.startswith(BODY))
 
 
 def stored_of(sequence: int, parts: Mapping[str, bytes]) -> Stored:
     """A save from its parts."""
     reports = {part.removeprefix(REPORT): report for part, report in parts.items() if part.startswith(REPORT)}
-    bodies = [parts[f"{BODY}{number}"] for number in numbers_of(BODY, parts)]
+    bodies = [parts[f"{BODY}{number}"] for number in body_numbers(parts)]
     return Stored(sequence, parts[HEAD], bodies, reports)
 
 
@@ -121,8 +118,6 @@ class StateStore:
         self.head = b""
         self.refusal: str | None = None
         self._saved: dict[str, bytes] = {}
-        self._taken: list[list[list[Any]]] = []
-        self._held_bytes = 0
 
     def bind(self, variables: Variables) -> None:
         """Use these variables from now on."""
@@ -157,15 +152,12 @@ class StateStore:
         if REFUSED in parts:
             self.refusal = parts[REFUSED].decode()
         if HEAD not in parts:
-            held = [parts[f"{HELD}{number}"] for number in numbers_of(HELD, parts)]
-            if self.refusal is None and not held:
+            if self.refusal is None:
                 raise CheckpointError(UNBEGUN)
-            self._taken = [checkpoint.decode(batch, ANEW)["parcels"] for batch in held]
-            self._held_bytes = sum(map(len, held))
             return EMPTY
         checkpoint.decode(parts[HEAD], ANEW)
         stored = stored_of(sequence, parts)
-        self._sequence, self._sequences = sequence, numbers_of(BODY, parts)
+        self._sequence, self._sequences = sequence, body_numbers(parts)
         self._saved = dict(stored.divergences)  # They may not have been told, if the job ended meanwhile.
         self.head = stored.head
         return stored
@@ -178,8 +170,6 @@ class StateStore:
         if new.anew:
             for part in [one for one in self._pieces if one.startswith(REPORT)]:
                 self._put(part, b"")
-        if self._sequence is None:
-            self._let_go()
         self._put(HEAD, new.head)
         self._put(f"{BODY}{new.sequence}", new.body)
         for key, report in new.divergences.items():
@@ -196,34 +186,15 @@ class StateStore:
         if count:
             self._pieces[part] = count
 
-    def take_held(self) -> list[list[list[Any]]]:
-        """The parcels of each batch that a worker before had taken, when nothing could be saved yet."""
-        taken, self._taken = self._taken, []
-        return taken
-
-    def hold(self, parcels: Iterable[Iterable[Any]]) -> None:
-        """Hold the parcels that the worker has taken, if nothing could be saved yet."""
-        if self._sequence is not None or self.refusal is not None:
-            return
-        batch = checkpoint.encode({"parcels": [list(parcel) for parcel in parcels]})
-        self._held_bytes += len(batch)
-        if self._held_bytes > HELD_BYTES:
-            self._let_go()
-        else:
-            numbers = numbers_of(HELD, self._pieces)
-            self._put(f"{HELD}{numbers[-1] + 1 if numbers else 0}", batch)
-        self.token = uuid4().hex
-        self._state.save.update((0, self.token))
-
-    def _let_go(self) -> None:
-        """Hold no parcels any more."""
-        for part in [one for one in self._pieces if one.startswith(HELD)]:
-            self._put(part, b"")
+    def note_taken(self) -> None:
+        """Note that the worker has taken records, if none of it could be saved yet: see `UNBEGUN`."""
+        if self._sequence is None:
+            self.token = uuid4().hex
+            self._state.save.update((0, self.token))
 
     def refuse(self, reason: str) -> None:
         """Note the reason why records were left out, for good."""
         if self.refusal is None:
-            self._let_go()
             self.refusal, self.token = reason, uuid4().hex
             self._put(REFUSED, reason.encode())
             self._state.save.update((self._sequence or 0, self.token))
