@@ -32,8 +32,8 @@ from twinstream.ports import EMPTY, Checkpoint, Stored
 
 ANEW = "give --checkpoint a new location, where the comparison begins anew, or use the old file and number"
 UNBEGUN = (
-    "the job was started again, or lost a task, before it had found the start of the comparison; what it had "
-    "read until then is gone: give --checkpoint a new location"
+    "the job was started again, lost a task, or gave its shard to another Python worker before it had found "
+    "the start of the comparison; what it had read until then is gone: give --checkpoint a new location"
 )
 
 
