@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from loadtest.memory import MemorySource
+from tests.support.saying import VERSIONS
 from twinstream.adapters.kafka.results import DIVERGENCES
 from twinstream.api.state.merging import merged
 from twinstream.bootstrap import expectation
@@ -32,6 +33,10 @@ from twinstream.spec.load import ComparisonFile, loads
 from twinstream.status.comparison import ComparisonStatus
 
 RESULTS = "results"
+AT_INPUT = VERSIONS + (
+    "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
+    "overdue: {clock: input}\n"
+)
 LONG = 20_000
 """Bytes of a value from which on the state in memory refuses it."""
 

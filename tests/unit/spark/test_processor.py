@@ -14,7 +14,7 @@ import pytest
 
 from loadtest.memory import MemorySource
 from tests.support.saying import VERSIONS, finish
-from tests.support.spark_tasks import MemoryLookout, Tasks
+from tests.support.spark_tasks import AT_INPUT, MemoryLookout, Tasks
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SourceError
 from twinstream.ports import TopicsLook
@@ -25,10 +25,6 @@ from twinstream.spec.decode.headers import input_header
 from twinstream.spec.load import loads
 
 LEFT, RIGHT = Side
-INPUT = VERSIONS + (
-    "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
-    "overdue: {clock: input}\n"
-)
 PLAIN = VERSIONS + "order: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
 PER_KEY = PLAIN.replace("unordered", "{per_key: [k]}")
 BARRIER = VERSIONS + (
@@ -54,8 +50,8 @@ def begun(source: MemorySource) -> Tasks:
     for side in Side:
         write(source, side, 0, 0, 1)
         finish(source, side, 0, 2, since={})
-    found = start_found(loads(INPUT), MemoryLookout(source), pytest.fail)
-    tasks = Tasks.of(INPUT, source, "run", 2, found=found)
+    found = start_found(loads(AT_INPUT), MemoryLookout(source), pytest.fail)
+    tasks = Tasks.of(AT_INPUT, source, "run", 2, found=found)
     tasks.batch((1, 1))
     write(source, LEFT, 0, 2)
     write(source, LEFT, 1, 0)

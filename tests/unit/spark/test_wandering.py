@@ -15,7 +15,7 @@ from loadtest.memory import ManualClock, MemorySource
 from tests.support import spark_tasks
 from tests.support.retries import rows
 from tests.support.saying import VERSIONS, finish
-from tests.support.spark_tasks import MemoryLookout, Tasks
+from tests.support.spark_tasks import AT_INPUT, MemoryLookout, Tasks
 from twinstream.core.arrivals.replays import Replays
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
@@ -48,6 +48,11 @@ DISPUTED = BY_KEY + (
 RETRIED = VERSIONS + (
     "order: unordered\nduplicates: {policy: replays}\nshow: [k]\nevidence: {matched: 1, seconds: 0}\n"
     f"overdue: {{clock: arrival, after: {AFTER}s}}\n"
+)
+BEGINS_MS = 1_700_000_000_000
+AT_EVENT_TIME = VERSIONS + (
+    "order: {per_key: [k]}\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
+    f"start: {{at: event_time, field: t, from: {BEGINS_MS}}}\n"
 )
 BATCH_SECONDS = 2
 
@@ -321,17 +326,6 @@ def test_equal_outputs_of_which_a_partition_is_read_late_are_never_a_difference(
     for _ in range(5):
         status = executor.batch((4, 4))
     assert (status.verdict, status.matched) == ("EQUIVALENT", 300), status.reason
-
-
-BEGINS_MS = 1_700_000_000_000
-AT_EVENT_TIME = VERSIONS + (
-    "order: {per_key: [k]}\nshow: [n]\nevidence: {matched: 1, seconds: 0}\n"
-    f"start: {{at: event_time, field: t, from: {BEGINS_MS}}}\n"
-)
-AT_INPUT = VERSIONS + (
-    "control: said\norder: unordered\nshow: [n]\nevidence: {matched: 1, seconds: 0}\nstart: {at: input}\n"
-    "overdue: {clock: input}\n"
-)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -21,6 +21,7 @@ from twinstream.api.gate.freshness import said
 from twinstream.api.gate.gate import GateAnswer, so_far
 from twinstream.api.gate.gate_hints import more_evidence
 from twinstream.core.accounting.match_timeline import united
+from twinstream.explain.coverage import asked_of
 from twinstream.settings import time_of
 from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status.common import Frozen
@@ -148,9 +149,8 @@ def _too_little(
         )
         step = f"All events before {said(since)} must be verified, and then enough of what follows."
         return _lack(status, f"{until}; you asked about {said(since)} and later", [step])
-    coverage = status.coverage
-    least = max(1, scope.min_matched, coverage.matched_required)
-    needed = Wanted(least, coverage.seconds_required, tuple(coverage.kinds_required))
+    asked = asked_of(status.coverage)
+    needed = asked._replace(matched=max(1, scope.min_matched, asked.matched))
     if lacks := lacking(needed, *found):
         told = f"not enough compared since {said(since)}: {'; '.join(lacks)}"
         return _lack(status, told, more_evidence(needed, *found, pace))

@@ -53,11 +53,11 @@ def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> bo
                 raise SourceError(
                     f"kafka at {brokers} does not make topic {name}: {reason_of(error)}"
                 ) from None
-            _check(name, client)
+            _check_partitions(name, client)
     return missing
 
 
-def _check(name: str, client: AdminClient) -> None:
+def _check_partitions(name: str, client: AdminClient) -> None:
     (described,) = client.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_SECONDS).values()
     try:
         count = len(described.result().partitions)
