@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pandas as pd
@@ -112,11 +112,13 @@ class Handle:
         pass
 
 
-class Times:
+class Times(NamedTuple):
     """The time of a batch."""
 
+    now_ms: int
+
     def getCurrentProcessingTimeInMs(self) -> int:  # noqa: N802 - Spark's
-        return 0
+        return self.now_ms
 
 
 @dataclass
@@ -130,6 +132,7 @@ class Tasks:
     handles: list[Handle] = field(init=False)
     said: dict[int, Bulletin] = field(default_factory=dict)
     reports: dict[str, Any] = field(default_factory=dict)
+    now_ms: int = 0
 
     @classmethod
     def of(cls, text: str, source: MemorySource, run: str, shards: int, **more: Any) -> Tasks:
@@ -204,9 +207,9 @@ class Tasks:
         one = ShardProcessor(self.job, lambda _: MemoryLookout(self.source))
         one.init(self.handles[number])  # type: ignore[arg-type]
         if parcels is None:
-            found = one.handleExpiredTimer((number,), Times(), None)
+            found = one.handleExpiredTimer((number,), Times(self.now_ms), None)
         else:
-            found = one.handleInputRows((number,), iter([parcels]), Times())
+            found = one.handleInputRows((number,), iter([parcels]), Times(self.now_ms))
         for frame in found:
             for topic, key, value in frame.itertuples(index=False, name=None):
                 said = orjson.loads(value)

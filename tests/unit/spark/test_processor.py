@@ -115,6 +115,17 @@ def test_a_start_that_is_found_before_a_process_ends_is_kept(source: MemorySourc
     assert (status.verdict, status.matched) == ("EQUIVALENT", 3), status.reason
 
 
+def test_a_python_worker_keeps_no_copy_of_a_shard_that_another_has_taken_since(source: MemorySource) -> None:
+    tasks, pools = Tasks.of(PLAIN, source, "run", 4), [{}, {}, {}]  # type: ignore[var-annotated]
+    for tasks.now_ms in range(0, 12 * processor.BEAT_MS, processor.BEAT_MS):
+        for number in range(4):
+            with patch.object(processor, "_alive", pools[(tasks.now_ms // processor.BEAT_MS + number) % 3]):
+                tasks._take(number, None)
+    taken = [live.taken_ms for pool in pools for live in pool.values()]
+    assert len(taken) == 8, "of the last batch, and of the one before"
+    assert min(taken) == tasks.now_ms - processor.BEAT_MS
+
+
 def test_a_state_that_is_longer_than_spark_takes_at_once_is_saved_in_pieces_and_comes_back_whole(
     source: MemorySource,
 ) -> None:

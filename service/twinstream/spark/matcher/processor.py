@@ -9,7 +9,8 @@ query has committed (`state`); else it is restored. While a batch is handled it 
 half-way leaves no worker that has taken half of a batch.
 
 Spark gives a shard to any idle Python worker of an executor. These have one clock, so a restored worker goes
-on with the times of the one before (`Settlement.state`): else time would never prove anything.
+on with the times of the one before (`Settlement.state`): else time would never prove anything. And each ends
+the copies of shards that others have taken since, or all would hold all shards.
 
 Spark calls once more for each shard when its timer is due. So overdue events are found, and the status is
 told, while nothing comes.
@@ -77,8 +78,9 @@ class Job(NamedTuple):
 
 
 class _Live(NamedTuple):
-    """A worker with the ports that it was made with."""
+    """A worker with the ports that it was made with, and the time of the batch that it has taken last."""
 
+    taken_ms: int
     worker: Worker
     source: FedSource
     store: StateStore
@@ -90,6 +92,15 @@ _alive: dict[tuple[str, str, int], _Live] = {}
 """The live workers of this process, by run, comparison file and shard: what a Python worker has that outlives
 a task."""
 _lookouts: dict[tuple[str, str], Lookout] = {}
+
+
+def _end_left_behind(run: str, file: str, now_ms: int) -> None:
+    """End the workers of a run whose timers an earlier batch has had another Python worker handle."""
+    own = {name: live.taken_ms for name, live in _alive.items() if name[:2] == (run, file)}
+    before = max((taken_ms for taken_ms in own.values() if taken_ms < now_ms), default=0)
+    for name, taken_ms in own.items():
+        if taken_ms + BEAT_MS <= before:
+            _alive.pop(name).source.close()
 
 
 def lookout_of(job: Job) -> Lookout:
@@ -143,7 +154,8 @@ class ShardProcessor(StatefulProcessor):
         yield self._handled(int(key[0]), (), timerValues)
 
     def _handled(self, shard: int, parcels: Sequence[Parcel], timers: Any) -> pd.DataFrame:
-        name = (self._job.run, digest(self._job.spec), shard)
+        name, now_ms = (self._job.run, digest(self._job.spec), shard), timers.getCurrentProcessingTimeInMs()
+        _end_left_behind(*name[:2], now_ms)
         live = self._current(_alive.pop(name, None)) or self._restored(shard)
         live.store.bind(self._variables)
         steps, patience = list(_in_step(parcels)), time.monotonic() + WAIT_SECONDS
@@ -163,7 +175,7 @@ class ShardProcessor(StatefulProcessor):
             live.store.note_taken()
             if (reason := live.worker.refusal) is not None:
                 live.store.refuse(reason)
-        _alive[name] = live
+        _alive[name] = live._replace(taken_ms=now_ms)
         spare()
         self._set_timer(timers)
         return self._told(shard, live)
@@ -195,7 +207,7 @@ class ShardProcessor(StatefulProcessor):
             raise
         if store.refusal is not None:
             worker.refuse(store.refusal)
-        return _Live(worker, source, store, relay, trail)
+        return _Live(0, worker, source, store, relay, trail)
 
     def _set_timer(self, timers: Any) -> None:
         for old in list(self._handle.listTimers()):
