@@ -17,7 +17,7 @@ import structlog
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from twinstream.adapters.clocks import SystemClock
+from twinstream.adapters.clocks import SystemClock, shared_clock
 from twinstream.adapters.credentials import read_secret
 from twinstream.adapters.kafka.results import ResultsTopics
 from twinstream.adapters.kafka.source import LATEST, KafkaSource, record_reader
@@ -99,7 +99,8 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: StartArgs
     caution = Caution(trail, brief.left_out, limit)
     secret = partial(_mask_secret, settings, store)
     where = f"{socket.gethostname()} ({settings.bind})"
-    ports = Ports(source, store, relay, publisher, clock, secret, source.recall, shards=store)
+    kept = (source, store, relay, publisher, clock, secret, source.recall)
+    ports = Ports(*kept, shards=store, clock_name=shared_clock())
     return Worker(spec, ports, brief.shard, caution, where)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.clocks import TimeOfDay
 from tests.support.drills import Drill
 from tests.support.marks import whole_product
+from tests.support.service import ServiceProcess, spec_file
 from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
 
 pytestmark = whole_product(seconds=400)
 
@@ -71,3 +76,34 @@ def test_a_standby_whose_clock_is_wrong_shows_what_the_owner_says_and_takes_over
     drill.plant()
     drill.answers("fail", second)
     drill.ends_as_undisturbed(redis_server, service=second)
+
+
+@pytest.mark.nightly
+def test_a_restart_makes_no_record_younger_whose_clock_is_ahead_of_all_others(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    reference, candidate = topic(), topic()
+    soon_stale = "overdue: {after: 1h}\ngate: {max_staleness: 15s}\n"
+    file = spec_file(tmp_path, "ahead", reference, candidate, soon_stale, "unordered")
+    stamp_ms = int((time.time() + HOUR) * 1000)
+    producer = Producer({"bootstrap.servers": kafka.brokers, "enable.idempotence": True})
+    for number in range(101):
+        producer.produce(reference, json.dumps({"k": 1, "n": number}), timestamp=stamp_ms)
+        if number < 100:
+            producer.produce(candidate, json.dumps({"k": 1, "n": number}), timestamp=stamp_ms)
+    assert producer.flush(30) == 0
+    answers = []
+
+    def is_old() -> bool:
+        gate = service.get("/gate")
+        answers.append(gate["answer"])
+        return "verified only through" in gate["reason"]
+
+    with ServiceProcess(file, kafka.brokers, redis_url) as service:
+        eventually(is_old, seconds=60, what="the event is old", every_seconds=0.2)
+        assert "pass" in answers
+        service.stop()
+        answers.clear()
+        service.start()
+        eventually(is_old, seconds=60, what="the event is old again", every_seconds=0.2)
+        assert set(answers) == {"undecided"}

@@ -13,7 +13,6 @@ from tests.support.stack import Closing
 from tests.support.waiting import eventually
 from twinstream.adapters.redis.presence import GONE_SECONDS, Presence, Vigil
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint
 
 pytestmark = pytest.mark.requires_redis
@@ -74,17 +73,6 @@ def stores(closing: Closing) -> Stores:
         return first, second, lease
 
     return make
-
-
-def test_the_lease_of_an_owner_whose_process_ended_keeps_nobody_out(
-    own_redis: RedisServer, stores: Stores
-) -> None:
-    first, second, _ = stores(own_redis.url)
-    first.close()  # All that Redis sees of a process that was killed.
-    eventually(second.acquire, what="the second takes over")
-    first.acquire()
-    with pytest.raises(Fenced):
-        first.save(Checkpoint(1, None, b"", b"", {}))
 
 
 def test_an_owner_that_goes_on_is_not_replaced(

@@ -75,19 +75,8 @@ TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pair
     ("scope", "code", "told"),
     [
         (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
-        (("--min-matched", "5001"), 3, f"{TOO_FEW}- 1 more pair required (5,000 of 5,001)"),
         (("--candidate", "1.9.1 +x&y"), 3, "undecided You asked about candidate 1.9.1 +x&y, but "),
         (("--spec-digest", "5f0c9a", "--since", "2026-03-01T14:02:00+02:00"), 0, "pass Equivalent"),
-        (
-            ("--spec-digest", "5f0c9b"),
-            3,
-            "undecided You asked about comparison file 5f0c9b, but it runs",
-        ),
-        (
-            ("--since", "2999-01-01T00:00:00Z"),
-            3,
-            "undecided No difference so far, but events are verified only",
-        ),
     ],
 )
 def test_the_gate_is_asked_about_a_scope(
@@ -99,7 +88,7 @@ def test_the_gate_is_asked_about_a_scope(
 def test_a_gate_that_stays_undecided_is_waited_for_in_vain(service: Served) -> None:
     asked = ("gate", NAME, "--wait", "1s", "--poll", "100ms", "--min-matched", "5001")
     out = run(service, *asked, code=3)
-    assert out.startswith(f"{TOO_FEW}- ")
+    assert out.startswith(f"{TOO_FEW}- 1 more pair required (5,000 of 5,001)")
     assert out.count("undecided") == 1
     assert orjson.loads(run(service, *asked, "--json", code=3))["scope_min_matched"] == 5001
 

@@ -447,13 +447,16 @@ class ComparisonRun:
             "seen": intake.seen.state(),
         }
 
-    def restore(self, state: dict[str, Any], comparison: dict[str, Any], saved_at: float | None) -> None:
+    def restore(
+        self, state: dict[str, Any], comparison: dict[str, Any], saved_at: float | None, *, timed: bool
+    ) -> None:
         """Take over a `state`, and the merged snapshots of the comparison. Raises KeyError.
 
-        `saved_at`: the time of this clock at which they were saved; None if their times are of another clock.
+        `saved_at`: the time of this clock at which they were saved, None if it is not known. `timed`: whether
+        the times of the events are of this clock, too.
         """
         intake, reporter, now = self.intake, self.reporter, self._clock.monotonic()
-        restore(self.comparison, comparison, self._codec.form_again, now, timed=saved_at is not None)
+        restore(self.comparison, comparison, self._codec.form_again, now, timed=timed)
         stamps, read_at = state.get("stamps", ()), now if saved_at is None else saved_at
         intake.stamps = {(Side(side), p): OldestStamp(oldest_ms, read_at) for side, p, oldest_ms in stamps}
         for side in Side:

@@ -39,6 +39,8 @@ KEPT_LOOKS = 64
 """Looks whose ends are not read yet. Of more, every second one is forgotten: what is read is found later."""
 SAVED_LOOKS = 8
 """The most of them in a checkpoint: each has the ends of all partitions."""
+CLOCK = "clock"
+"""The part of a head that names the clock of its process, and tells the time at which it was saved."""
 _AT, _NUMBER = attrgetter("at"), attrgetter("number")
 
 
@@ -234,6 +236,13 @@ class Settlement:
                 run.reporter.explained_for_good(None),
             )
         run.topic_monitor.restore(state.get("vouching"))
+
+
+def saved_at(head: Mapping[str, Any], clock_name: str | None, clock: Clock) -> float | None:
+    """The time of this clock at which a head was saved; None if that is not known."""
+    name, at = head.get(CLOCK, (None, math.inf))
+    known = name is not None and name == clock_name and at <= clock.monotonic()
+    return at if known else None
 
 
 def reading_of(head: Mapping[str, Any], clock_name: str | None, clock: Clock) -> Mapping[str, Any] | None:

@@ -49,7 +49,7 @@ from twinstream.matcher.reader import Reader
 from twinstream.matcher.reset_commit import ResetCommit
 from twinstream.matcher.saved_heads import SavedHeads, difference_in
 from twinstream.matcher.schedule import SaveSchedule
-from twinstream.matcher.settlement import Settlement, reading_of
+from twinstream.matcher.settlement import CLOCK, Settlement, reading_of, saved_at
 from twinstream.matcher.shard_resets import ShardResets
 from twinstream.matcher.stalled import silences, waits_in_vain
 from twinstream.ports import (
@@ -94,8 +94,9 @@ class Ports:
 
     `mask_secret` is called once the worker owns the comparison, and may raise StoreError. `recall` reads
     records again, where none are held. `shards` are the other workers of the comparison. `opening` finds a
-    start at the input. `clock_name` names the clock where a later process may have the same one, and go on
-    with its times: see `Settlement.state`.
+    start at the input. `clock_name` names the clock where a later process may have the same one, which then
+    knows how old the records are. Where the worker `keeps_times`, it goes on with those of its surveys and
+    events, too: see `Settlement.state`.
     """
 
     source: Source
@@ -108,6 +109,7 @@ class Ports:
     shards: ShardStore | None = None
     opening: Callable[[Spec, Source], Opening] = Opening
     clock_name: str | None = None
+    keeps_times: bool = False
 
 
 class Worker:
@@ -139,7 +141,8 @@ class Worker:
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._sampler = UnmatchedSampler(spec.name, explainer, publisher)
-        self._clock_name, timed = ports.clock_name, ports.clock_name is not None
+        self._clock_name, timed = ports.clock_name, ports.keeps_times and ports.clock_name is not None
+        self._surveys_clock = ports.clock_name if timed else None
         self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock, timed=timed)
         self._other_file = OtherFile(spec.name, self._digest, self._writer, clock)
         self._run = self._new_run()
@@ -554,9 +557,10 @@ class Worker:
                 self._schedule.remember()  # If the store loses the reset before it begins, Kafka knows of it.
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        reading = reading_of(head, self._clock_name, self._clock)
+        reading = reading_of(head, self._surveys_clock, self._clock)
         with of_this_version():
-            run.restore(head, merged(base, deltas), saved_at=None if reading is None else reading["at"])
+            at = saved_at(head, self._clock_name, self._clock)
+            run.restore(head, merged(base, deltas), at, timed=reading is not None)
             first_seen, doubted = head["first_seen"], head["doubted"]
             groups, found = self._groups_of(head), _found_of(head)
         self._schedule.resume()
@@ -584,8 +588,9 @@ class Worker:
     def _head(self) -> dict[str, Any]:
         """The head of a checkpoint: the small state, without that of the comparison."""
         reports = self._reports.state(self.comparison.proven.doubted)
-        reading = self._settlement.state(self._clock_name)
-        return {**self._run.state(), **reports, **self._secrecy.state(), **reading}
+        reading = self._settlement.state(self._surveys_clock)
+        saved = {CLOCK: [self._clock_name, self._clock.monotonic()]}
+        return {**self._run.state(), **reports, **self._secrecy.state(), **saved, **reading}
 
     def _saved_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of the saved checkpoint, maybe of another file; None if there is none."""

@@ -19,12 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
 
-from tests.case_studies import test_case_studies as s
-from tests.case_studies.reducers import REDUCERS, WELL_FORMED, arbitrary, frame, reduced
 from tests.integration.spark.conftest import Pipelines
 from tests.integration.spark.test_matcher import Running
 from tests.integration.test_cases import FOLDERS
@@ -46,7 +42,6 @@ from twinstream.ports import Line
 from twinstream.processes.standby import REPORTS_TOLD, Bulletin
 from twinstream.spark.matcher.claim import make_topics
 from twinstream.spark.matcher.job import job_of
-from twinstream.spark.outputs import written_by
 from twinstream.spec.file.model import Spec
 from twinstream.spec.laws.emits import service_refusal
 from twinstream.spec.lint.sharding import refusal_by_key
@@ -283,36 +278,3 @@ def test_a_job_says_of_the_cases_what_check_says(pipelines: Pipelines) -> None:
     runnable = list(cases())
     assert len(runnable) >= LEAST
     assert compared(pipelines, random.Random(seed).sample(runnable, SAMPLE)) == []
-
-
-# -- the studies of the paper ------------------------------------------------------------------------------
-
-
-def studies(session: SparkSession) -> Iterator[Case]:
-    """Every study with a version that is right and one that is wrong."""
-    for spec, rows, schema, first, other, verdict in s.CASES:
-        given = session.createDataFrame(rows, schema)
-        yield study(other.__name__, spec, first(given), other(given), verdict)
-    for rows, verdict in ((WELL_FORMED["MaxRow"](), "EQUIVALENT"), (arbitrary(), "DIVERGED")):
-        given = frame(session, rows)
-        one, two = (reduced(given, REDUCERS["MaxRow"], workers) for workers in (1, 2))
-        yield study(f"max_row_{verdict}", s.RESULTS, one, two, verdict)
-
-
-def study(name: str, spec: s.Spec, reference: DataFrame, candidate: DataFrame, verdict: str) -> Case:
-    """The records that two versions write, as a case."""
-    name = name.replace("_", "-").lower()
-    topics = {side: {"topic": f"{name}.{side}"} for side in NAMES.values()}
-    text = yaml.safe_dump({"version": 1, "name": name, **topics, **spec})
-    lines = [
-        Line(side, record, 0, offset, 0, name, offset, offset)
-        for side, output in zip(Side, (reference, candidate), strict=True)
-        for offset, record in enumerate(written_by(output, None))
-    ]
-    return Case(name, with_evidence(text), lines, verdict)
-
-
-def test_a_job_says_of_the_studies_of_the_paper_what_check_says(pipelines: Pipelines) -> None:
-    run = list(studies(pipelines.spark))
-    assert compared(pipelines, run) == []
-    assert len(run) >= len(s.CASES) + 2

@@ -279,4 +279,7 @@ def test_a_driver_killed_in_a_batch_goes_on_and_a_second_job_waits_and_takes_ove
         status = come_to(topics, both.text, 2_000, other)
         is_that_of_check(topics, status, both)
         service.answers("fail", seconds=240)
+        assert {one["id"] for one in service.divergences()} == reports(topics).keys()
+        other.kill()
+        service.answers("undecided", seconds=60)  # A job that has stopped says nothing any more.
         assert '"gate": "pass"' not in service.log()

@@ -19,9 +19,8 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from tests.integration.spark.conftest import SPEC, Pipelines, compared
+from tests.integration.spark.conftest import SPEC, Pipelines
 from tests.support.secure import SecureKafka
-from tests.support.service import ServiceProcess
 from tests.support.spark import SOCKETS
 from tests.support.topics import KafkaTopics
 from tests.support.versions import HEAD, PARTITIONS, Version
@@ -219,45 +218,6 @@ def _children(parent: int) -> list[int]:
     command = ["pgrep", "-P", f"{parent}", "-f", "pyspark.daemon"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]
-
-
-@pytest.mark.nightly
-def test_a_job_that_is_killed_and_started_again_finds_what_check_finds(both: Compared) -> None:
-    seed = random.SystemRandom().randrange(1 << 30)
-    print(f"seed {seed}")
-    faults = random.Random(seed)
-    both.write(range(1_000), faults)
-    make_topics(both.pipelines.kafka.brokers, both.results, {})
-    with both.results_so_far() as topics:
-        with both.job() as query:
-            come_to(topics, both.text, 1_000, query)
-            both.write(range(1_000, 2_000), faults)
-            workers = python_workers(both.pipelines.spark)
-            assert workers
-            for process in workers:
-                os.kill(process, signal.SIGKILL)
-            come_to(topics, both.text, 2_000, query)
-        both.write(range(2_000, 3_000), faults)
-        file = both.pipelines.folder / "sink.yaml"
-        file.write_text(both.text)
-        shown = ("--results", both.results, "--shards", f"{SHARDS}")
-        with ServiceProcess(file, both.pipelines.kafka.brokers, "redis://nowhere:1", *shown) as service:
-            with both.job() as query:
-                status = come_to(topics, both.text, 3_000, query)
-                service.answers("fail")
-                listed = service.divergences()
-            service.answers("undecided")  # A job that has stopped says nothing any more.
-        found = reports(topics)
-    whole: dict[str, Any] = compared(both.pipelines, both.reference, both.candidate, MORE)
-    assert status.verdict == whole["verdict"] == "DIVERGED"
-    assert status.matched == whole["matched"]
-    assert dict(status.divergences.by_kind) == whole["divergences"]["by_kind"]
-    assert (
-        status.accounts.model_dump(exclude={"reference": {"superseded"}, "candidate": {"superseded"}})
-        == (whole["accounts"])
-    )
-    assert {one["id"] for one in listed} == found.keys()
-    assert found.keys() == {example["id"] for example in whole["examples"]}
 
 
 @pytest.mark.nightly

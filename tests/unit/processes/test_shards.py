@@ -145,16 +145,6 @@ def test_barriers_with_a_copy_in_each_partition(
     assert (view.status.verdict, reason in view.status.reason) == (verdict, True)
 
 
-def test_a_difference_in_one_shard_is_one_of_the_comparison() -> None:
-    team = Team()
-    write_all(team, 16)
-    team.write(Side.LEFT, 1, (1, -1))
-    write_all(team, 400)
-    view = team.view(team.started(), steps=9)
-    assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail")
-    assert view.status.divergences.by_kind["missing"] == 1
-
-
 def test_what_all_shards_take_in_the_store_is_told_as_a_sum() -> None:
     team = Team()
     write_all(team)

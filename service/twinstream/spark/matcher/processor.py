@@ -196,8 +196,12 @@ class ShardProcessor(StatefulProcessor):
         source, relay, trail = FedSource(topics, lookout), LastBulletin(clock.now), shared_trail()
         opening = Opening if job.found is None else partial(FoundOpening, job.found)
         more = (lambda: job.mask_secret), lookout.recall
-        name = shared_clock()
-        ports = Ports(source, store, relay, _Nobody(), clock, *more, opening=opening, clock_name=name)
+        ports = Ports(
+            *(source, store, relay, _Nobody(), clock, *more),
+            opening=opening,
+            clock_name=shared_clock(),
+            keeps_times=True,
+        )
         part, where = KeyShard(shard, job.shards), f"Spark job {job.run}"
         worker = Worker(job.spec, ports, part, Caution(trail), where)
         try:
