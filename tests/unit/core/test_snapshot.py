@@ -5,11 +5,19 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.accounting.halves import REACH
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.looks import MEETING_RUN
+from twinstream.core.events import Side
+from twinstream.core.overdue.judging import Lag
 from twinstream.core.state.restore import of_this_version, restore
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
 from twinstream.errors import CheckpointError
+
+IN_DISPUTE = """
+known_differences:
+- {id: moved, when: {divergences: [reordered]}, owner: me, ceiling: {count: 3}, expires: 2099-01-01}
+"""
 
 
 def plain(data: Any) -> bool:
@@ -112,3 +120,32 @@ def test_a_delta_has_less_of_a_sweep_where_it_has_many_changes_and_half_in_any_c
         taken.append(len(delta(driver.comparison, Sweep(60, first=False))["again"][LEFT]["records"]))
     assert taken == [60, 35, 31, 60, 14]
     assert not sweeping(driver.comparison)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_was_read_beyond_a_difference_in_dispute_ends_it_also_after_a_restart(*, restarts: bool) -> None:
+    driver = Driver(spec("{per_key: [k]}", IN_DISPUTE))
+    waits, events = {"k": 2}, [{"k": 1, "v": number} for number in range(40)]
+
+    def feed(side: Side, values: list[dict[str, int]], partition: int = 0, offset: int = 0) -> None:
+        driver.offsets[side] = offset
+        driver.feed(side, [record(value) for value in values], [1000] * len(values), partition)
+        driver.comparison.certainty.moment += len(values)
+        driver.comparison.review()
+
+    def look() -> None:
+        driver.comparison.survey((True, True), Lag(read_s=1e9))
+        driver.comparison.review()
+
+    feed(RIGHT, [{"k": 5}], partition=1)
+    feed(RIGHT, [waits, events[0], *events[2:]])
+    feed(LEFT, events)
+    for side in Side:
+        feed(side, [{"k": 3}], offset=2 * REACH)
+    look()
+    assert driver.comparison.in_dispute, "an event before it waits"
+    if restarts:
+        driver.restart()
+    feed(LEFT, [waits], offset=2 * REACH + 1)
+    look()
+    assert (driver.comparison.in_dispute, driver.comparison.diverged) == (False, True)

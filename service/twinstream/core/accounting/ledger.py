@@ -177,6 +177,7 @@ class Ledger:
             "matched": self.matched,
             "matched_by_kind": dict(self.matched_by_kind),
             "stretches": self.timeline.state(),
+            "read": list(map(pairs_of, self.read)),
             "first_unverifiable": list(map(pairs_of, self.first_unverifiable)),
             "newest_matched_ms": list(self.newest_matched_ms),
             "given_up": list(self.given_up),
@@ -190,6 +191,8 @@ class Ledger:
         self.matched = state["matched"]
         self.matched_by_kind = Counter(state["matched_by_kind"])
         self.timeline = united([state["stretches"]])
+        for read, known in zip(self.read, state.get("read", ((), ())), strict=True):
+            read.update(known)
         for first, known in zip(self.first_unverifiable, state["first_unverifiable"], strict=True):
             first.update(known)
         self.lives.restore(state.get("lives", []))

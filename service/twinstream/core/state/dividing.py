@@ -282,6 +282,7 @@ def _knowledge(states: Sequence[State]) -> State:
     moments, clocks = [state["moments"] for state in states], [state["clock"] for state in states]
     return {
         **({"lives": known} if (known := lives.joined(state.get("lives", []) for state in states)) else {}),
+        "read": _by_side(({"read": [[], []], **state} for state in states), "read", _greatest),
         "first_unverifiable": _by_side(states, "first_unverifiable", _least),
         "newest_matched_ms": _by_side(states, "newest_matched_ms", _latest),
         "recent": _in_turns([state["recent"] for state in states]),
@@ -397,6 +398,11 @@ def _least(pairs: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
     for partition, offset in chain.from_iterable(pairs):
         found[partition] = min(offset, found.get(partition, offset))
     return [list(item) for item in found.items()]
+
+
+def _greatest(pairs: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
+    """By partition the largest of some offsets."""
+    return [list(item) for item in dict(sorted(map(tuple, chain.from_iterable(pairs)))).items()]
 
 
 def _latest(values: Iterable[int | None]) -> int | None:
