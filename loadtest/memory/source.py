@@ -45,6 +45,7 @@ class MemorySource:
         self._seen = TopicsLook(0, {}, {}, {})
         self.looks = True
         self._control: list[bytes | None] = []
+        self._control_lives = [1]
         self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
         self._next_said: int | None = None
         self.down: str | None = None
@@ -55,6 +56,7 @@ class MemorySource:
         """Another source of the same topics, for another matcher: in the group of one `before` it."""
         other = MemorySource(batch=self._batch)
         other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
+        other._control_lives = self._control_lives
         if before is not None:
             other._marks = before._marks
         return other
@@ -80,6 +82,7 @@ class MemorySource:
     def create_control_anew(self) -> None:
         """Delete the control topic and create it again: empty."""
         self._control.clear()
+        self._control_lives[0] += 1
 
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Drop the records below an offset, as retention does."""
@@ -165,7 +168,8 @@ class MemorySource:
 
     def control(self) -> Control | None:
         """The control topic as it is now."""
-        return Control(self.control_topic)
+        name = "" if self.control_topic is None else f"control {self._control_lives[0]}"
+        return Control(self.control_topic, name)
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""

@@ -136,9 +136,13 @@ class TopicsLook(NamedTuple):
 
 
 class Control(NamedTuple):
-    """The control topic as Kafka describes it, None if it is missing."""
+    """The control topic as Kafka describes it, None if it is missing.
+
+    `id` changes if the topic is deleted and created again; it is empty for a missing one.
+    """
 
     topic: ControlTopic | None
+    id: str = ""
 
 
 class Mark(NamedTuple):

@@ -28,7 +28,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.intake.intake import Intake
-from twinstream.intake.topics import TopicBook
+from twinstream.intake.topics import Heard, TopicBook
 from twinstream.ports import Clock, Positions, Source, Topic
 
 PATIENCE_SECONDS = 60.0
@@ -80,9 +80,7 @@ class TopicMonitor:
         elif self._waits:
             self.ask()
 
-    def begin(
-        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None
-    ) -> list[Hole]:
+    def begin(self, topics: Mapping[Side, Topic | None], positions: Positions, said: Heard) -> list[Hole]:
         """Look at the topics before any new record of them is read; returns their changes. See `take`."""
         changes = self._note(topics, positions, said)
         if not self._waits:
@@ -103,8 +101,8 @@ class TopicMonitor:
             self._asked = _Asked(self._source.look(), moment, read_ms)
             self._patience, self._tried_at = PATIENCE_SECONDS, self._clock.monotonic()
 
-    def take(self, said: int | None) -> list[Hole]:
-        """Apply the last look; returns the changes. `said` is the next offset of the control topic."""
+    def take(self, said: Heard) -> list[Hole]:
+        """Apply the last look; returns the changes. `said` is how far the control topic is heard."""
         seen, changes = self._source.seen(), []
         if seen.topics is not self._topics:
             self._topics = seen.topics
@@ -135,9 +133,7 @@ class TopicMonitor:
             for partition in intake.unread(side, ends.get(side, {}))
         )
 
-    def _note(
-        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None
-    ) -> list[Hole]:
+    def _note(self, topics: Mapping[Side, Topic | None], positions: Positions, said: Heard) -> list[Hole]:
         changes = self._book.changes(topics, positions, said)
         if changes:
             self._comparison.disown()

@@ -19,16 +19,26 @@ from twinstream.spec.file.model import Spec
 COMPACT = "compact"
 
 
+class Heard(NamedTuple):
+    """How far a control topic is heard: the next offset, and the id of the topic."""
+
+    offset: int = 0
+    topic: str = ""
+
+
+NOTHING_HEARD = Heard()
+
+
 class KnownTopic(NamedTuple):
     """The remembered metadata of a topic.
 
-    Control records before the offset `said` may be about an earlier topic of its name.
+    Control records before `said` may be about an earlier topic of its name.
     """
 
     id: str
     partitions: frozenset[int]
     compacted: bool
-    said: int = 0
+    said: Heard = NOTHING_HEARD
 
 
 class TopicBook:
@@ -60,11 +70,11 @@ class TopicBook:
         self._known = {side: _known(topic, same.get(side)) for side, topic in topics.items()}
 
     def changes(
-        self, topics: Mapping[Side, Topic | None], positions: Positions, said: int | None = None
+        self, topics: Mapping[Side, Topic | None], positions: Positions, said: Heard = NOTHING_HEARD
     ) -> list[Hole]:
         """The changes since the topics were remembered; remembers them as they are now.
 
-        `positions` are the next offsets to read, and `said` is that of the control topic.
+        `positions` are the next offsets to read, and `said` is how far the control topic is heard.
         """
         self.missing = [
             f"the {NAMES[side]}'s topic {self._names[side]} is not there any more"
@@ -80,12 +90,16 @@ class TopicBook:
 
     def forget_said(self) -> None:
         """The control topic was created anew: its records are about the topics of now."""
-        self._known = {side: known._replace(said=0) for side, known in self._known.items()}
+        self._known = {side: known._replace(said=NOTHING_HEARD) for side, known in self._known.items()}
 
-    def is_of_another(self, side: Side, fact: Finished) -> bool:
-        """Whether a control record may be about an earlier topic of the name, which was created anew."""
-        known = self._known.get(side)
-        return known is not None and fact.at is not None and fact.at < known.said
+    def is_of_another(self, side: Side, fact: Finished, control: str) -> bool:
+        """Whether a control record may be about an earlier topic of the name, which was created anew.
+
+        `control` is the id of the control topic, empty if it is not known.
+        """
+        said = self._known[side].said if side in self._known else NOTHING_HEARD
+        same = control == said.topic or not (control and said.topic)
+        return same and fact.at is not None and fact.at < said.offset
 
     def _changes(self, side: Side, topic: Topic, positions: Mapping[int, int]) -> Iterator[Hole]:
         known = self._known.get(side, _known(topic))
@@ -106,15 +120,15 @@ class TopicBook:
     def state(self) -> list[Any]:
         """The remembered topics, as JSON values."""
         return [
-            [int(side), known.id, sorted(known.partitions), known.compacted, known.said]
+            [int(side), known.id, sorted(known.partitions), known.compacted, *known.said]
             for side, known in self._known.items()
         ]
 
     def restore(self, state: Sequence[Any]) -> None:
         """Take over the `state`."""
         self._known = {
-            Side(side): KnownTopic(name, frozenset(partitions), *more)
-            for side, name, partitions, *more in state
+            Side(side): KnownTopic(name, frozenset(partitions), compacted, Heard(*said))
+            for side, name, partitions, compacted, *said in state
         }
 
 
@@ -132,10 +146,10 @@ def _created_anew(topic: Topic, partition: int, wanted: int) -> str:
     return f"{reason}, and the new topic begins there at {first:,} and ends at {end:,}"
 
 
-def _known(topic: Topic, before: KnownTopic | None = None, said: int | None = None) -> KnownTopic:
+def _known(topic: Topic, before: KnownTopic | None = None, said: Heard = NOTHING_HEARD) -> KnownTopic:
     """The metadata to remember; a cleanup policy that Kafka does not report is unchanged."""
     told = topic.cleanup_policy
     compacted = bool(before and before.compacted) if told is None else COMPACT in told
     if before is not None and before.id == topic.id:
         said = before.said
-    return KnownTopic(topic.id, frozenset(topic.first), compacted, said or 0)
+    return KnownTopic(topic.id, frozenset(topic.first), compacted, said)

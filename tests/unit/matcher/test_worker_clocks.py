@@ -140,6 +140,26 @@ def test_a_control_topic_that_is_created_anew_is_heard_though_an_output_topic_wa
     assert bench.settled().verdict == "DIVERGED"
 
 
+def test_a_control_topic_that_is_created_anew_before_a_reset_is_heard_after_it(bench: Clocked) -> None:
+    def finish(offset: int, *sides: Side) -> None:
+        for side in Side:
+            bench.put_out(side, *[offset][: side in sides])
+            bench.finish(side, offset, offset + 1)
+
+    for offset in range(50):
+        finish(offset, *Side)
+    bench.settled()
+    for side in Side:
+        bench.source.create_anew(side)
+    bench.settled()
+    bench.source.create_control_anew()
+    bench.reset(bench.at_work, ResetRequest(id="r", by="ann", reason="anew", address=""))
+    bench.settled(bench.restarted())
+    for offset in range(50, 60):
+        finish(offset, LEFT, *[RIGHT] * (offset != 55))
+    assert bench.settled().verdict == "DIVERGED"
+
+
 def test_a_comparison_that_needs_no_control_topic_does_not_miss_it() -> None:
     bench = Clocked(spec=TIMED)
     bench.source.control_topic = None

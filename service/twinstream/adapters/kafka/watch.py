@@ -109,9 +109,11 @@ class TopicsAdmin:
     def is_as(self, look: TopicsSeen) -> bool:
         """Whether a look would see all as an earlier one: ids, partitions, cleaning. Raises SourceError."""
         described = self._described()
-        control, before = self._partitions_of_control(described), self.control
+        control, before = self._control_now(described), self.control
         same = (
-            control is None or before is None or control == (before.topic.partitions if before.topic else 0)
+            control is None
+            or before is None
+            or control == (before.topic.partitions if before.topic else 0, before.id)
         )
         return same and all(
             topic is not None
@@ -158,20 +160,21 @@ class TopicsAdmin:
             raise self._silent(name, error) from None
 
     def _found_control(self, described: Mapping[str, Future[Any]]) -> Control | None:
-        partitions = self._partitions_of_control(described)
-        if self._control is None or partitions is None:
+        found = self._control_now(described)
+        if self._control is None or found is None:
             return None
-        return Control(BareTopic(partitions, self._policy(self._control)) if partitions else None)
+        partitions, name = found
+        return Control(BareTopic(partitions, self._policy(self._control)) if partitions else None, name)
 
-    def _partitions_of_control(self, described: Mapping[str, Future[Any]]) -> int | None:
-        """Those of the control topic, 0 for a missing one; None if there is none, or Kafka does not say."""
+    def _control_now(self, described: Mapping[str, Future[Any]]) -> tuple[int, str] | None:
+        """The partitions of the control topic, 0 if it is missing, and its id; None if Kafka does not say."""
         if self._control is None:
             return None
         try:
             topic = self._found(self._control, described[self._control])
         except SourceError:
             return None  # Nothing that is compared depends on whether this topic may be described.
-        return 0 if topic is None else len(topic.partitions)
+        return (0, "") if topic is None else (len(topic.partitions), str(topic.topic_id))
 
     def _topic(self, name: str, described: Future[Any]) -> Topic | None:
         topic = self._found(name, described)

@@ -394,15 +394,21 @@ _NONE = object()
 
 def _least(pairs: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
     """By partition the smallest of some offsets."""
-    found: dict[int, int] = {}
-    for partition, offset in chain.from_iterable(pairs):
-        found[partition] = min(offset, found.get(partition, offset))
-    return [list(item) for item in found.items()]
+    return _by_partition(min, pairs)
 
 
 def _greatest(pairs: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
     """By partition the largest of some offsets."""
-    return [list(item) for item in dict(sorted(map(tuple, chain.from_iterable(pairs)))).items()]
+    return _by_partition(max, pairs)
+
+
+def _by_partition(
+    choose: Callable[[int, int], int], pairs: Iterable[Iterable[Sequence[int]]]
+) -> list[list[int]]:
+    found: dict[int, int] = {}
+    for partition, offset in chain.from_iterable(pairs):
+        found[partition] = choose(offset, found.get(partition, offset))
+    return [list(item) for item in found.items()]
 
 
 def _latest(values: Iterable[int | None]) -> int | None:
