@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -16,6 +19,7 @@ from twinstream.adapters.kafka.client import LinkFaults, admin_client
 from twinstream.adapters.kafka.watch import TopicsAdmin, describe
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
+from twinstream.ports import Topic
 
 
 @pytest.fixture(autouse=True)
@@ -132,3 +136,14 @@ def test_an_error_of_another_kind_keeps_its_words(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(client_module, "REMEMBERED_SECONDS", 0.0)
     link.clear()
     assert link.reason(KafkaException(KafkaError(KafkaError._TRANSPORT, "gone"))) == "gone"
+
+
+def test_a_look_without_an_answer_how_topics_are_cleaned_vouches_for_nothing(
+    closed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = TopicsAdmin({Side.LEFT: "a", Side.RIGHT: "b"}, closed, {})
+    described: Future[Any] = Future()
+    described.set_result(SimpleNamespace(topic_id="id", partitions=[SimpleNamespace(id=0)]))
+    monkeypatch.setattr(admin, "_described", lambda: {"a": described, "b": described})
+    with pytest.raises(SourceError, match="does not answer for topic a"):
+        admin.is_as({side: Topic("id", {0: 0}, {0: 9}, "delete") for side in Side})

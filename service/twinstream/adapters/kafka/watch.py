@@ -37,6 +37,12 @@ DESCRIBE_SECONDS = 5.0
 """For a person who waits for the answer."""
 _POLL_SECONDS = 0.05
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+_UNANSWERED = {
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError.REQUEST_TIMED_OUT,
+}
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
 _ISOLATIONS = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
@@ -200,10 +206,15 @@ class TopicsAdmin:
         )
 
     def _policy(self, name: str) -> str | None:
-        """How the topic is cleaned; None if unknown, since it takes a permission of its own to ask."""
+        """How the topic is cleaned; None if Kafka does not tell, for which it takes a permission of its own.
+
+        Raises SourceError if there is no answer: what the cleaner does meanwhile must not be vouched for.
+        """
         try:
             return cleanup_policy(self._client, name, TIMEOUT_SECONDS)
-        except KafkaException:
+        except KafkaException as error:
+            if error.args[0].code() in _UNANSWERED:
+                raise self._silent(name, error) from None
             return None
 
 
