@@ -295,6 +295,19 @@ def test_a_lost_shard_makes_even_a_difference_undecided_until_it_is_back(
     assert board.view(NAME).gate.answer == "fail"
 
 
+@pytest.mark.parametrize("anew", [0, 1])
+def test_a_shard_that_begins_anew_has_found_nothing_whichever_began_first(
+    board: Board, clocks: Clocks, anew: int
+) -> None:
+    for shard in (0, 1):
+        begun = clocks.now() + timedelta(seconds=shard)
+        board.accept(said((diverged if shard == anew else status)(at=clocks.now(), started_at=begun)), shard)
+    assert board.view(NAME).status.verdict == "DIVERGED"
+    clocks.advance(3.0)
+    board.accept(said(status(at=clocks.now(), started_at=clocks.now())), anew)
+    assert (board.view(NAME).status.verdict, board.view(NAME).status.counted.total) == ("EQUIVALENT", 0)
+
+
 def test_falls_are_those_of_one_shard(board: Board) -> None:
     for shard in (0, 1, 1):
         board.lost(NAME, "it fell", shard)

@@ -18,7 +18,6 @@ from twinstream.api.gate.samples import Samples
 from twinstream.api.http.rendered import Rendered, of_model
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.expectation import Expectation, placeholder
-from twinstream.api.state.final import keeping_final
 from twinstream.api.state.matchers import MatcherView
 from twinstream.api.state.merging import merged
 from twinstream.api.state.timings import summed
@@ -124,7 +123,7 @@ class Entry:
             "processing": summed(one.processing.total for one in self.matchers),
         }
         previous = self.status
-        self.status = keeping_final(status, previous).model_copy(update={**known, **trial, **timings})
+        self.status = status.model_copy(update={**known, **trial, **timings})
         return previous
 
     def freshness(self, moment: float) -> Freshness:

@@ -27,7 +27,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from twinstream.api.state.expectation import Expectation, placeholder
-from twinstream.api.state.final import keeping_final, merged_counts
+from twinstream.api.state.final import merged_counts
 from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
 from twinstream.core.arrivals.sharding import Shard
@@ -125,7 +125,6 @@ def merged(
             "updated_at": max(status.updated_at for status in statuses),
         }
     )
-    whole = keeping_final(whole, before)
     if verdict != "DIVERGED":
         return whole
     return whole.model_copy(update={"reason": _differs(whole, explained.beyond_for_good)})
