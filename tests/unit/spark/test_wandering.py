@@ -361,6 +361,41 @@ def test_a_shard_that_has_found_that_no_start_is_safe_compares_nothing_more_in_a
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_the_batch_has_proven_in_which_no_start_is_safe_is_left_out_in_any_worker(
+    workers: int, *, fails: bool
+) -> None:
+    source = MemorySource(2)
+
+    def write(side: Side, partition: int, key: str, number: int) -> None:
+        at_ms = BEGINS_MS + number
+        source.append(side, partition, orjson.dumps({"k": key, "n": number, "t": at_ms}), at_ms)
+
+    for _ in range(9):
+        write(LEFT, 1, "old", -10_000)
+    source.retain(LEFT, 1, 9)
+    executor = Executor(AT_EVENT_TIME, source, workers)
+    for side in Side:
+        write(side, 0, "a", 5)
+    assert executor.batch((3, 3)).verdict == "EQUIVALENT"
+    write(LEFT, 0, "a", 6)
+    write(RIGHT, 0, "a", 7)
+    for side in Side:
+        write(side, 0, "a", 8)
+    write(LEFT, 1, "b", 10)  # It is read last, and shows nothing of what came before the start.
+    statuses = [executor.batch((3, 3))]
+    for number in range(20, 24):
+        if fails:
+            executor.lose_processes()
+        for side in Side:
+            write(side, 0, "a", number)
+        statuses.append(executor.batch((3, 3)))
+    assert {(one.verdict, one.divergences.total, one.matched) for one in statuses} == {("PENDING", 0, 1)}
+    assert {one.reason for one in statuses} == {statuses[0].reason}
+    assert not any(one.difference_awaits for one in statuses)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_an_event_that_names_no_input_ends_the_comparison_of_its_shard_with_the_reason(workers: int) -> None:
     source = MemorySource()
 

@@ -12,6 +12,10 @@ Spark gives a shard to any idle Python worker of an executor. These have one clo
 on with the times of the one before (`Settlement.state`): else time would never prove anything. And each ends
 the copies of shards that others have taken since, or all would hold all shards.
 
+A batch in which a worker finds that there is no safe start is left out whole, also what came before in it:
+what was found in half of a batch is never saved. So the worker is restored at once, and tells what any other
+one would.
+
 Spark calls once more for each shard when its timer is due. So overdue events are found, and the status is
 told, while nothing comes.
 """
@@ -165,6 +169,10 @@ class ShardProcessor(StatefulProcessor):
                 steps = survivable(steps, live.worker.feed, live.trail, self._job.names, _ids(live.source))
         for side, items in steps:
             feed(live.worker, side, items, patience)
+        if parcels and live.store.refusal is None and (reason := live.worker.refusal) is not None:
+            live.store.refuse(reason)
+            live.source.close()
+            live = self._restored(shard)
         last = [parcel for parcel in parcels if parcel.is_last]
         for parcel in last:
             live.source.reached(Side(parcel.side), parcel.partition, parcel.end, parcel.marked)
@@ -173,8 +181,6 @@ class ShardProcessor(StatefulProcessor):
         live.worker.settle()
         if parcels:
             live.store.note_taken()
-            if (reason := live.worker.refusal) is not None:
-                live.store.refuse(reason)
         _alive[name] = live._replace(taken_ms=now_ms)
         spare()
         self._set_timer(timers)

@@ -193,11 +193,10 @@ class StateStore:
             self._state.save.update((0, self.token))
 
     def refuse(self, reason: str) -> None:
-        """Note the reason why records were left out, for good."""
-        if self.refusal is None:
-            self.refusal, self.token = reason, uuid4().hex
-            self._put(REFUSED, reason.encode())
-            self._state.save.update((self._sequence or 0, self.token))
+        """Note the reason why records are left out, for good: the next worker that loads refuses with it."""
+        self.refusal, self.token = reason, uuid4().hex
+        self._put(REFUSED, reason.encode())
+        self._state.save.update((self._sequence or 0, self.token))
 
     def _drop(self, count: int) -> None:
         for sequence in self._sequences[:count]:
