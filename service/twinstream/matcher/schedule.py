@@ -56,8 +56,8 @@ class SaveSchedule:
         self._next = 0.0
 
     def newly_diverged(self) -> bool:
-        """Whether there is a certain divergence that is not saved yet."""
-        return self._run.comparison.proven.for_sure and not self.hold_divergence
+        """Whether there is a certain divergence that is not saved yet, and will be."""
+        return self._run.begun() and self._run.comparison.proven.for_sure and not self.hold_divergence
 
     def due(self) -> bool:
         """Whether a save is due, or the store lost the last one; else prolong the lease. Raises Fenced."""

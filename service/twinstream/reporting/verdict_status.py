@@ -111,6 +111,11 @@ class Situation:
     ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
     heard_ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
 
+    @property
+    def awaits_save(self) -> bool:
+        """Whether a difference is announced once a checkpoint has it: without a start none is made."""
+        return self.unsaved_divergence and self.waiting_for is None
+
 
 class Reporter:
     """Builds statuses, and remembers since when the verdict holds."""
@@ -278,7 +283,7 @@ class Reporter:
     def _difference_awaits(self, situation: Situation) -> list[status.Awaited]:
         comparison = self._comparison
         awaited: dict[status.Awaited, bool] = {
-            "checkpoint": situation.unsaved_divergence,
+            "checkpoint": situation.awaits_save,
             "classification": comparison.in_dispute,
             "batches": comparison.proven.waits_for_batches,
         }
@@ -289,7 +294,7 @@ class Reporter:
         doubts = doubts_of(comparison, self._spec)
         if situation.rereading and comparison.diverged:
             doubts.insert(0, situation.rereading)
-        if situation.unsaved_divergence:
+        if situation.awaits_save:
             until = "it is saved" if comparison.proven.for_sure else _UNCHANGED
             doubts.insert(0, f"a difference was found; it is announced once {until}")
         if suspicions := comparison.surveyed.suspicions:

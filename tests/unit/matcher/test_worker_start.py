@@ -294,6 +294,34 @@ def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start(ti
     assert (status.verdict, status.divergences.total) == ("PENDING", 0)
 
 
+def test_a_difference_that_is_not_saved_since_no_start_is_safe_is_not_promised() -> None:
+    bench = Bench(EVENT_TIME, source=MemorySource(2))
+
+    def write(side: Side, partition: int, key: str, time: int) -> None:
+        bench.source.append(side, partition, orjson.dumps({"k": key, "n": time, "ts": time}))
+
+    for _ in range(9):
+        write(Side.RIGHT, 1, "old", 50)
+    bench.source.retain(Side.RIGHT, 1, 9)
+    for side in Side:
+        write(side, 0, "a", 150)
+    assert bench.run().verdict == "EQUIVALENT"
+    write(Side.LEFT, 0, "a", 160)
+    write(Side.RIGHT, 0, "a", 170)
+    for side in Side:
+        write(side, 0, "a", 180)
+    write(Side.RIGHT, 1, "b", 190)
+    for start in (lambda: None, bench.restarted):
+        start()
+        status, worker = bench.finds("PENDING", "no safe start"), bench.at_work
+        assert worker is not None
+        assert (status.difference_awaits, status.divergences.total) == ([], 2)
+        told = len(bench.publisher.published)
+        for _ in range(9):
+            worker.step()
+        assert len(bench.publisher.published) == told, "a beat tells it, and no round"
+
+
 @pytest.mark.parametrize(
     ("left", "account"),
     [
