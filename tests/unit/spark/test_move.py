@@ -17,7 +17,8 @@ from twinstream.matcher.worker import NOTE_SECONDS, Worker
 from twinstream.ports import Checkpoint, Marks, Stored
 from twinstream.processes import moving as move
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.location import Beginning, begun_at, owned
+from twinstream.spark.matcher.location import Beginning, all_saved, begun_at, owned
+from twinstream.spark.matcher.state import HEAD, LEFT_OUT, REFUSED
 from twinstream.spec.load import digest, loads
 from twinstream.starting.offset_backup import moved_to
 from twinstream.status.comparison import ResetRefused, ResetRequest
@@ -479,6 +480,24 @@ def test_a_lease_that_is_lost_meanwhile_ends_the_move() -> None:
         move.to_spark(world.spec, Late(world.storage, "mover"), world.location, SHARDS, b"secret")
     world.crash()
     assert (world.service_starts(), world.job_starts()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({}, "1 of 2 shards have saved something at memory:/here: start the job until its next batch has"),
+        (
+            {REFUSED: b"the topic is compacted"},
+            f"shard 1 at memory:/here has compared nothing: {LEFT_OUT.format('the topic is compacted')}",
+        ),
+    ],
+)
+def test_a_shard_that_has_saved_nothing_is_not_moved_and_says_why(
+    parts: dict[str, bytes], reason: str
+) -> None:
+    with pytest.raises(CheckpointError, match=reason):
+        all_saved({0: {HEAD: b""}, 1: parts}, {0: 1, 1: 0}, 2, "memory:/here")
+    assert all_saved({0: {HEAD: b"saved", REFUSED: b"later"}}, {0: 1}, 1, "")[0].head == b"saved"
 
 
 def test_a_job_is_refused_with_another_file_or_number_once_its_query_has_begun() -> None:

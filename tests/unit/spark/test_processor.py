@@ -115,6 +115,32 @@ def test_a_start_that_is_found_before_a_process_ends_is_kept(source: MemorySourc
     assert (status.verdict, status.matched) == ("EQUIVALENT", 3), status.reason
 
 
+def test_what_was_corrected_too_late_is_told_with_what_was_left_out_and_what_to_do(
+    source: MemorySource,
+) -> None:
+    def policy(name: str) -> None:
+        for side in Side:
+            source.set_cleanup_policy(side, name)
+
+    policy("compact")
+    tasks = Tasks.of(PLAIN, source, "run", 1)
+    told = []
+    for corrected in (False, True):
+        if corrected:
+            policy("delete")
+            tasks.lose_processes()
+        for side in Side:
+            write(source, side, 0, 0)
+        tasks.batch((1, 1))
+        told.append(tasks.status().waiting_for)
+    sentence = (
+        "the job found this and has left records out since, so give --checkpoint a new location once it is "
+        "corrected: the reference's topic test.reference has cleanup.policy compact: compaction removes "
+        "records that are to be compared; use a topic without it"
+    )
+    assert told == [sentence, sentence]
+
+
 def test_a_python_worker_keeps_no_copy_of_a_shard_that_another_has_taken_since(source: MemorySource) -> None:
     tasks, pools = Tasks.of(PLAIN, source, "run", 4), [{}, {}, {}]  # type: ignore[var-annotated]
     for tasks.now_ms in range(0, 12 * processor.BEAT_MS, processor.BEAT_MS):

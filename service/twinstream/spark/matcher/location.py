@@ -12,7 +12,7 @@ every file system on which Spark keeps checkpoints.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -26,7 +26,7 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, SettingsError
 from twinstream.ports import Positions, Stored
 from twinstream.processes.moving import Mark
-from twinstream.spark.matcher.state import ANEW, HEAD, stored_of, whole_parts
+from twinstream.spark.matcher.state import ANEW, HEAD, refusal_of, stored_of, whole_parts
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Found
@@ -198,26 +198,18 @@ class Location:
                 raise CheckpointError(f"no job has compared anything with {self.place} yet")
             rows = self.handed_over(mark).orderBy("shard").collect()
             return [read(bytes(content)) for _, content in rows]
-        found, beginning = self._saved(), self.beginning()
+        beginning = self.beginning()
         if beginning is None:
             raise CheckpointError(NO_BEGINNING.format(self))
-        if set(found) != set(range(beginning.shards)):
-            raise CheckpointError(
-                f"{len(found)} of {beginning.shards} shards have saved something at {self.place}: start the "
-                "job until its next batch has ended, and stop it again"
-            )
-        return [found[number] for number in range(beginning.shards)]
+        sequences = {row.key[0]: row.value.sequence for row in self._state("save")}
+        return all_saved(self._parts(), sequences, beginning.shards, self.place)
 
-    def _saved(self) -> dict[int, Stored]:
-        """What each shard has saved, by its number."""
+    def _parts(self) -> dict[int, dict[str, bytes]]:
+        """The parts of the save of each shard, by its number."""
         pieces: defaultdict[int, list[tuple[str, int, bytes]]] = defaultdict(list)
         for row in self._state("pieces"):
             pieces[row.key[0]].append((*row.user_map_key, bytes(row.user_map_value[0])))
-        parts = {number: whole_parts(those) for number, those in pieces.items()}
-        saves = {row.key[0]: row.value for row in self._state("save")}
-        # A shard without a head has not found its start.
-        begun = {number: found for number, found in parts.items() if HEAD in found}
-        return {number: stored_of(saves[number].sequence, found) for number, found in begun.items()}
+        return {number: whole_parts(those) for number, those in pieces.items()}
 
     def _has_committed(self) -> bool:
         return any(entry.getPath().getName().isdigit() for entry in self._entries("commits"))
@@ -225,6 +217,23 @@ class Location:
     def _state(self, variable: str) -> list[Any]:
         reader = self._spark.read.format("statestore").option("stateVarName", variable)
         return reader.load(self.place).collect()
+
+
+def all_saved(
+    parts: Mapping[int, Mapping[str, bytes]], sequences: Mapping[int, int], shards: int, place: str
+) -> list[Stored]:
+    """What so many shards have saved, from the parts of each. Raises CheckpointError if one saved nothing."""
+    # A shard without a head has not found its start, or has refused it.
+    lacking = [number for number in range(shards) if HEAD not in parts.get(number, {})]
+    for number in lacking:
+        if reason := refusal_of(parts.get(number, {})):
+            raise CheckpointError(f"shard {number} at {place} has compared nothing: {reason}")
+    if lacking:
+        raise CheckpointError(
+            f"{shards - len(lacking)} of {shards} shards have saved something at {place}: start the job "
+            "until its next batch has ended, and stop it again"
+        )
+    return [stored_of(sequences[number], parts[number]) for number in range(shards)]
 
 
 def reached(name: str, place: str) -> Location:

@@ -9,7 +9,8 @@ A task may run twice, and the second time in another Python worker. So each save
 random: a live worker goes on only from the very save that the query has committed.
 
 A worker that finds that there is no safe start leaves out what comes from then on. The query goes on behind
-that, too. So the reason is kept, and each worker that takes the shard over refuses with it.
+that, too. So the reason is kept, and each worker that takes the shard over refuses with it, also once it has
+been corrected.
 
 Until the start of a comparison is found, its worker holds events that no checkpoint has. The query goes on
 behind them all the same. So a shard notes that it has taken some, and if its worker is lost then, they are
@@ -35,7 +36,11 @@ UNBEGUN = (
     "the job was started again, lost a task, or gave its shard to another Python worker before it had found "
     "the start of the comparison; what it had read until then is gone: give --checkpoint a new location"
 )
-
+LEFT_OUT = (
+    "the job found this and has left records out since, so give --checkpoint a new location once it is "
+    "corrected: {}"
+)
+"""A reason may not hold any more, and what was left out is gone all the same."""
 
 PIECE_BYTES = 16_384
 """The most bytes of a value of the state. Spark 4.0.0 and 4.0.1 take what has come of a message for all of it
@@ -95,6 +100,11 @@ def body_numbers(parts: Iterable[str]) -> list[int]:
     return sorted(int(part.removeprefix(BODY)) for part in parts if part.startswith(BODY))
 
 
+def refusal_of(parts: Mapping[str, bytes]) -> str | None:
+    """Why a shard has left records out; None if it has not."""
+    return LEFT_OUT.format(parts[REFUSED].decode()) if REFUSED in parts else None
+
+
 def stored_of(sequence: int, parts: Mapping[str, bytes]) -> Stored:
     """A save from its parts."""
     reports = {part.removeprefix(REPORT): report for part, report in parts.items() if part.startswith(REPORT)}
@@ -106,7 +116,7 @@ class StateStore:
     """A `CheckpointStore` on the state of a query, for one shard.
 
     `bind` it to the variables before each batch. `token` and `head` are those of the last save, and `refusal`
-    is why there is no safe start, if a worker has found that.
+    is why records are left out, if that was loaded.
     """
 
     def __init__(self) -> None:
@@ -149,8 +159,7 @@ class StateStore:
         pieces = [(*key, bytes(piece)) for key, (piece,) in self._state.pieces.iterator()]
         parts = whole_parts(pieces)
         self._pieces = Counter(part for part, *_ in pieces)
-        if REFUSED in parts:
-            self.refusal = parts[REFUSED].decode()
+        self.refusal = refusal_of(parts)
         if HEAD not in parts:
             if self.refusal is None:
                 raise CheckpointError(UNBEGUN)
@@ -194,7 +203,7 @@ class StateStore:
 
     def refuse(self, reason: str) -> None:
         """Note the reason why records are left out, for good: the next worker that loads refuses with it."""
-        self.refusal, self.token = reason, uuid4().hex
+        self.token = uuid4().hex
         self._put(REFUSED, reason.encode())
         self._state.save.update((self._sequence or 0, self.token))
 
