@@ -17,7 +17,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.marks import one_a_change
 from tests.support.stack import Closing, MakeTopic
 from tests.support.waiting import eventually
-from twinstream.errors import NoResults, SourceError
+from twinstream.errors import NoResults, SettingsError
 from twinstream.spark.matcher import claim
 from twinstream.spark.matcher.claim import Claim, make_topics
 
@@ -72,7 +72,7 @@ def make(kafka: Kafka, results: str, closing: Closing) -> Callable[[], list[str]
 def test_a_results_topic_of_several_partitions_is_refused(kafka: Kafka, topic: MakeTopic) -> None:
     name = topic(partitions=3)
     refusal = f"the results topic {name} has 3 partitions, and only one would be read: delete it"
-    with pytest.raises(SourceError, match=refusal):
+    with pytest.raises(SettingsError, match=refusal):
         make_topics(kafka.brokers, name, {})
 
 

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from twinstream.adapters.kafka.client import LinkFaults, admin_client, config_of, opened, reason_of
 from twinstream.adapters.kafka.results import DIVERGENCES, JOB, ResultsTopics
-from twinstream.errors import Fenced, NoResults, SourceError, StoreError
+from twinstream.errors import Fenced, NoResults, SettingsError, SourceError, StoreError
 
 SILENT_SECONDS = 10.0
 """After so long without a status another job counts as ended."""
@@ -35,7 +35,7 @@ TAKEN_OVER = (
 def make_topics(brokers: str, results: str, properties: Mapping[str, Any]) -> bool:
     """Make the results topics that are missing; returns whether there was one.
 
-    Raises SourceError, also where one that is there has several partitions.
+    Raises SourceError, and SettingsError where one that is there has several partitions.
     """
     client = admin_client(brokers, dict(properties), LinkFaults())
     topics = [
@@ -64,7 +64,7 @@ def _check_partitions(name: str, client: AdminClient) -> None:
     except KafkaException:
         return  # It is being deleted, or may not be described: whoever reads it says so.
     if count > 1:
-        raise SourceError(
+        raise SettingsError(
             f"the results topic {name} has {count} partitions, and only one would be read: delete it, and "
             "the job makes it, or name another with --results"
         )
