@@ -10,10 +10,20 @@ from unittest.mock import MagicMock
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import KafkaError, KafkaException
+from pyspark.errors import StreamingQueryException
 
-from twinstream.errors import CheckpointError, Fenced, SettingsError, StoreError, TwinstreamError
+from twinstream.errors import (
+    CheckpointError,
+    Fenced,
+    NoResults,
+    SettingsError,
+    SourceError,
+    StoreError,
+    TwinstreamError,
+)
+from twinstream.spark.matcher import __main__ as job
 from twinstream.spark.matcher import claim
-from twinstream.spark.matcher.__main__ import code_of, failed_by, main
+from twinstream.spark.matcher.__main__ import TRIES, Driver, code_of, failed_by, main
 
 SPEC = "version: 1\nname: a\nreference: {topic: r}\ncandidate: {topic: c}\norder: unordered\n"
 
@@ -62,3 +72,50 @@ def test_a_results_topic_of_several_partitions_is_a_mistake(monkeypatch: pytest.
     with pytest.raises(TwinstreamError, match=r"the results topic a\.results has 3 partitions") as found:
         claim.make_topics("", "a.results", {})
     assert code_of(found.value) == 2
+
+
+AWAY = SourceError("kafka does not answer")
+
+
+class Outage:
+    """What a driver calls: each call returns or raises the next of its results."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, topics: list[Any], queries: list[Any]) -> None:
+        self.said: list[str] = []
+        self.make_topics, self.claim, self.claims = MagicMock(side_effect=topics), MagicMock(), MagicMock()
+        self.claims.return_value = self.claim
+        query = MagicMock(lastProgress="a batch")
+        query.awaitTermination.side_effect = queries
+        made = {"make_topics": self.make_topics, "Claim": self.claims, "start": lambda *_: query}
+        for name, port in {**made, "Location": MagicMock(), "stays": MagicMock()}.items():
+            monkeypatch.setattr(job, name, port)
+
+    def run(self) -> None:
+        Driver(MagicMock(), MagicMock(), "c", MagicMock(), self.said.append).run()
+
+
+def test_an_outage_of_kafka_is_waited_for_also_where_a_query_that_failed_begins_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed = StreamingQueryException("org.apache.kafka.common.errors.TimeoutException: Timed out")
+    outage = Outage(monkeypatch, topics=[False, AWAY, AWAY, False], queries=[failed, True])
+    outage.run()
+    assert outage.said[1:] == 2 * ["kafka does not answer; it is tried again"]
+    assert outage.claims.call_count == 1, "it goes on with its claim"
+    outage = Outage(monkeypatch, topics=[False, *[AWAY] * TRIES], queries=[failed])
+    with pytest.raises(SourceError, match="kafka does not answer"):
+        outage.run()
+    assert outage.make_topics.call_count == TRIES
+    outage = Outage(monkeypatch, topics=[AWAY, False], queries=[True])
+    with pytest.raises(SourceError):
+        outage.run()  # Nothing was compared yet.
+    deleted = NoResults("deleted")
+    topics = [False, *[AWAY] * (TRIES - 2), False, AWAY, True]
+    Outage(monkeypatch, topics=topics, queries=[failed, deleted, True]).run()
+
+
+def test_a_claim_that_kafka_did_not_take_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outage = Outage(monkeypatch, topics=[False, True, False], queries=[NoResults("deleted"), True])
+    outage.claim.make.side_effect = [None, AWAY, None]
+    outage.run()
+    assert (outage.claim.make.call_count, outage.claim.close.call_count) == (3, 2)

@@ -116,11 +116,19 @@ class Driver:
         """Run the query until it ends; one that fails goes on from its checkpoint.
 
         Raises an error (`failed_by`) after `TRIES` failures without a batch in between, and at once where
-        Twinstream itself says why it cannot go on; Fenced where another job has a later claim.
+        Twinstream itself says why it cannot go on; Fenced where another job has a later claim. Kafka may be
+        away where a query begins again: that is a failure like that of a query.
         """
-        failures = 0
+        failures, query = 0, None
         while True:
-            query = self._begun()
+            try:
+                query = self._begun()
+            except TwinstreamError as error:
+                failures += 1
+                if query is None or failures == TRIES or code_of(error) != UNREACHABLE:
+                    raise
+                self._say(f"{error}; it is tried again")
+                continue
             try:
                 location = Location(self._session(), self._checkpoint)
                 while not query.awaitTermination(LOOK_SECONDS):
@@ -129,6 +137,7 @@ class Driver:
                         stays(location.mark(), location)
                 return
             except NoResults:
+                failures = 0
                 self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
                 self.close()
             except StreamingQueryException as error:
@@ -151,8 +160,13 @@ class Driver:
             # In new topics the offsets begin anew, by which those who show a job tell its statuses apart.
             job = self._job = job._replace(run=uuid4().hex)
             self.close()
-            self._claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
-            self._claim.make(self._say)
+            claim = Claim(job.brokers, job.results, job.kafka, job.spec.name, job.run)
+            try:
+                claim.make(self._say)
+            except BaseException:
+                claim.close()
+                raise
+            self._claim = claim
         with suppress(NoResults):
             self._look()
         return start(self._session(), job, self._checkpoint, self._pace, self._wait)
