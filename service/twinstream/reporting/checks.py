@@ -19,12 +19,16 @@ NO_RECORDS = "recorded output has no control records"
 
 
 def results(
-    comparison: Comparison, spec: Spec, saved: frozenset[tuple[Side, int]] | None
+    comparison: Comparison,
+    spec: Spec,
+    saved: frozenset[tuple[Side, int]] | None,
+    waiting_for: str | None = None,
 ) -> list[CheckStatus]:
     """The results of all checks of a file.
 
     `saved` are the sides and numbers of the checks of which a checkpoint has a violation. It is None for
-    recorded output, which needs no checkpoint, and has no control records.
+    recorded output, which needs no checkpoint, and has no control records. `waiting_for` is why there is no
+    start, without which nothing is saved.
     """
     sides: dict[Side, Mapping[int, Watched]] = {
         side: {watched.number: watched for watched in comparison.checks.of(side)} for side in Side
@@ -33,7 +37,7 @@ def results(
         _status(
             check,
             {
-                NAMES[side]: _result(comparison, spec, side, sides[side][number], saved)
+                NAMES[side]: _result(comparison, spec, side, sides[side][number], saved, waiting_for)
                 for side in Side
                 if number in sides[side]
             },
@@ -58,6 +62,7 @@ def _result(
     side: Side,
     watched: Watched,
     saved: frozenset[tuple[Side, int]] | None,
+    waiting_for: str | None,
 ) -> CheckedSide:
     check, tally = spec.all_checks[watched.number], watched.tally
     if saved is None and check.hears:
@@ -70,11 +75,13 @@ def _result(
     is_saved = saved is None or (side, watched.number) in saved
     if is_saved and tally.certain_at is not None and tally.certain_at <= comparison.proven.vouched_at:
         return found.model_copy(update={"state": "violated"})
-    reason = _doubt(comparison, spec, side, watched)
+    reason = _doubt(comparison, spec, side, watched, waiting_for)
     return found if reason is None else found.model_copy(update={"state": "undecided", "reason": reason})
 
 
-def _doubt(comparison: Comparison, spec: Spec, side: Side, watched: Watched) -> str | None:
+def _doubt(
+    comparison: Comparison, spec: Spec, side: Side, watched: Watched, waiting_for: str | None
+) -> str | None:
     """Why a check that no certain violation was found of does not hold."""
     tally = watched.tally
     if (hole := next(comparison.checks.holes(side), None)) is not None:
@@ -83,7 +90,7 @@ def _doubt(comparison: Comparison, spec: Spec, side: Side, watched: Watched) -> 
         at = _position(spec, spec.all_checks[watched.number], side, tally.doubt)
         return f"the record at {at.topic} {at.partition}:{at.offset} {tally.doubt.text}"
     if tally.violations:
-        return UNSAVED
+        return waiting_for or UNSAVED
     return watched.judge.unsettled()
 
 

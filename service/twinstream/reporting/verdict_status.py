@@ -167,7 +167,7 @@ class Reporter:
             ),
             found=situation.found,
             explained_by_rule=comparison.differences.known.counts,
-            checks=results(comparison, spec, situation.saved.checks),
+            checks=results(comparison, spec, situation.saved.checks, situation.waiting_for),
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),

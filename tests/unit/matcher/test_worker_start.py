@@ -295,7 +295,7 @@ def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start(ti
 
 
 def test_a_difference_that_is_not_saved_since_no_start_is_safe_is_not_promised() -> None:
-    bench = Bench(EVENT_TIME, source=MemorySource(2))
+    bench = Bench(EVENT_TIME + "checks: [{id: one, once: [n], horizon: 1h}]\n", source=MemorySource(2))
 
     def write(side: Side, partition: int, key: str, time: int) -> None:
         bench.source.append(side, partition, orjson.dumps({"k": key, "n": time, "ts": time}))
@@ -310,12 +310,14 @@ def test_a_difference_that_is_not_saved_since_no_start_is_safe_is_not_promised()
     write(Side.RIGHT, 0, "a", 170)
     for side in Side:
         write(side, 0, "a", 180)
+    write(Side.RIGHT, 0, "a", 180)
     write(Side.RIGHT, 1, "b", 190)
     for start in (lambda: None, bench.restarted):
         start()
         status, worker = bench.finds("PENDING", "no safe start"), bench.at_work
         assert worker is not None
         assert (status.difference_awaits, status.divergences.total) == ([], 2)
+        assert "announced once" not in status.model_dump_json(), "no difference, and no violation of a check"
         told = len(bench.publisher.published)
         for _ in range(9):
             worker.step()
