@@ -117,12 +117,7 @@ class Settlement:
         self._note_read()
         run.intake.survey(self.at_end, self._all_read.lag)
         if self._standing is None:
-            self._standing = Standing(
-                run.comparison.certainty.moment,
-                self._verified(),
-                run.reporter.evidence(),
-                run.reporter.explained_for_good(run.situation.standing),
-            )
+            self._standing = run.reporter.standing(self._verified(), run.situation.standing)
 
     def _look(self, seen: TopicsLook) -> None:
         """Keep the requested look once it is made, and request the next one."""
@@ -229,12 +224,8 @@ class Settlement:
             times.go_on_resting(state["resting"])
         run.comparison.surveyed = Survey(oldest_ms=state["oldest_ms"])
         if (verified := state["verified"]) is not None:
-            self._standing = Standing(
-                run.comparison.certainty.moment,
-                Verified(datetime.fromisoformat(verified[0]), verified[1]),
-                run.reporter.evidence(),
-                run.reporter.explained_for_good(None),
-            )
+            through, at = verified
+            self._standing = run.reporter.standing(Verified(datetime.fromisoformat(through), at))
         run.topic_monitor.restore(state.get("vouching"))
 
 

@@ -57,12 +57,14 @@ class Verified(NamedTuple):
 class Standing(NamedTuple):
     """The results at a moment, to be published once a look confirms them.
 
+    `open_ms` is the Kafka time of the oldest unsettled event, where the time of the evidence ends then.
     `explained` are known differences that stay known, by the rules that each could count against.
     """
 
     moment: int
     verified: Verified | None
     evidence: status.Coverage
+    open_ms: int | None
     explained: Mapping[Choices, int] = MappingProxyType({})
 
 
@@ -214,7 +216,7 @@ class Reporter:
             waiting_for=situation.behind or self._waiting_for(situation),
             doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
             first_at=_moment(self._intake.first_ms),
-            open_since=_moment(self._comparison.surveyed.oldest_ms),
+            open_since=_moment(self._stands(situation).open_ms),
             constants=self._intake.seen.constants(),
             unpaired=_sides(lambda side: self._unpaired(side, secret)),
             explained=self._explained(situation),
@@ -222,13 +224,13 @@ class Reporter:
 
     def _explained(self, situation: Situation) -> list[status.ExplainedCount]:
         counted = self._comparison.differences.known.by_choices
-        final = {} if situation.standing is None else situation.standing.explained
+        final = self._stands(situation).explained
         return [
             status.ExplainedCount(rules=list(rules), count=count, final=final.get(rules, 0))
             for rules, count in counted.items()
         ]
 
-    def explained_for_good(self, before: Standing | None) -> Mapping[Choices, int]:
+    def _explained_for_good(self, before: Standing | None) -> Mapping[Choices, int]:
         """Known differences that are so for good: at least so many, and never less than `before`.
 
         Another half may still come to some; and behind a hole, or in an open batch, nothing is for good.
@@ -329,7 +331,7 @@ class Reporter:
 
     def _coverage(self, situation: Situation) -> status.Coverage:
         """The confirmed evidence, and the evidence now missing."""
-        found = self.evidence() if situation.standing is None else situation.standing.evidence
+        found = self._stands(situation).evidence
         missing = [*found.missing, *self._comparison.disagreeing_batches, *self._never_final()]
         return found.model_copy(update={"missing": missing})
 
@@ -346,6 +348,17 @@ class Reporter:
                 f"a key has had no final row for {seconds:,.0f} s: each time a newer row came before both "
                 "sides had consumed the same input, or a side is behind"
             )
+
+    def standing(self, verified: Verified | None, before: Standing | None = None) -> Standing:
+        """The results now; known differences are never less than those of the standing `before`."""
+        moment, open_ms = self._comparison.certainty.moment, self._comparison.surveyed.oldest_ms
+        return Standing(moment, verified, self.evidence(), open_ms, self._explained_for_good(before))
+
+    def _stands(self, situation: Situation) -> Standing:
+        """The confirmed results; before the first ones those of now, without known differences."""
+        if situation.standing is not None:
+            return situation.standing
+        return self.standing(None)._replace(explained={})
 
     def evidence(self) -> status.Coverage:
         """The evidence so far against the evidence in the spec."""

@@ -338,9 +338,10 @@ class ShardStatus(Frozen):
     """The status of one of several matchers of a comparison, with the additions for merging.
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
-    Kafka time of its first record, `open_since` that of its oldest unsettled event. `constants` has, by kind,
-    the hashes of fields with one value. `unpaired` are keyed digests of events without a partner, left over
-    last or still unmatched: equal events have equal digests. `explained` are its known differences.
+    Kafka time of its first record, `open_since` that of its oldest unsettled event as of the evidence in the
+    status. `constants` has, by kind, the hashes of fields with one value. `unpaired` are keyed digests of
+    events without a partner, left over last or still unmatched: equal events have equal digests. `explained`
+    are its known differences.
     """
 
     status: ComparisonStatus

@@ -22,6 +22,7 @@ from twinstream.status.comparison import (
     ComparisonStatus,
     Health,
     Position,
+    Stretches,
     Version,
     Violation,
 )
@@ -211,14 +212,27 @@ def test_a_pass_may_be_asked_to_rest_on_what_came_since() -> None:
 
 def test_evidence_from_before_is_none_and_is_said_to_lack() -> None:
     found = asked(status(), since="2026-03-01T13:58:00+02:00")
-    assert (found.answer, found.matched_in_scope, found.seconds_in_scope) == ("undecided", 1500, 120.0)
+    assert (found.answer, found.matched_in_scope, found.seconds_in_scope) == ("undecided", 1500, 93.0)
     assert found.reason == (
-        "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 s of Kafka "
+        "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 93 of 300 s of Kafka "
         "time."
     )
     assert found.to_decide == (
-        "3 min more of Kafka time required (2 min of 5 min), while both sides keep writing."
+        "3 min 27 s more of Kafka time required (1 min 33 s of 5 min), while both sides keep writing."
     )
+
+
+def test_the_silence_before_the_first_pair_is_no_evidence() -> None:
+    late = coverage().model_copy(update={"seconds": 3600.0})
+    found = asked(status(coverage=late), since=ago(3000))
+    assert (found.answer, found.seconds_in_scope) == ("pass", 310.0)
+    none = asked(status(coverage=late.model_copy(update={"matched_since": Stretches()})), since=ago(3000))
+    assert (none.answer, none.seconds_in_scope) == ("undecided", 0.0)
+
+
+def test_pairs_that_no_look_has_confirmed_are_not_those_that_are_asked_for() -> None:
+    found = asked(status(matched=6000), min_matched=5001)
+    assert (found.answer, found.matched_in_scope) == ("undecided", 5000)
 
 
 def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:

@@ -137,6 +137,12 @@ def test_seconds_reach_from_the_first_record_to_the_oldest_open_event_of_any_sha
     assert both(early, late).coverage.seconds == 370.0
 
 
+def test_what_no_shard_has_confirmed_is_no_evidence() -> None:
+    confirmed = coverage().model_copy(update={"until": START - timedelta(seconds=300)})
+    shard = said(status(coverage=confirmed), open_since=None)
+    assert both(shard, shard).coverage.seconds == 10.0, "though newer records are read"
+
+
 def test_a_shard_that_has_said_nothing_is_waited_for_by_name() -> None:
     found = merged(TWO, {1: said()}, START)
     assert found.verdict == "PENDING"

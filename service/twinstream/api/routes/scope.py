@@ -91,9 +91,10 @@ def evidence(coverage: Coverage, since: datetime | None) -> Evidence:
     """A lower bound of the evidence from events since a moment; all evidence if none is given."""
     if since is None:
         return Evidence(coverage.matched, coverage.seconds, coverage.matched_by_kind)
-    pairs = united([coverage.matched_since.model_dump()]).since(since.timestamp())
-    after = 0.0 if coverage.until is None else max(0.0, (coverage.until - since).total_seconds())
-    return Evidence(pairs.total(), min(after, coverage.seconds), dict(pairs))
+    timeline = united([coverage.matched_since.model_dump()])
+    pairs, first = timeline.since(since.timestamp()), timeline.first_since(since.timestamp())
+    after = 0.0 if coverage.until is None or first is None else coverage.until.timestamp() - first
+    return Evidence(pairs.total(), max(0.0, min(after, coverage.seconds)), dict(pairs))
 
 
 class Lack(NamedTuple):
@@ -138,10 +139,10 @@ def _too_little(
 ) -> Lack | None:
     """Why a pass does not rest on enough evidence within the scope."""
     if since is None:
-        if status.matched >= scope.min_matched:
+        if found.matched >= scope.min_matched:
             return None
-        told = f"only {status.matched:,} of {scope.min_matched:,} required pairs match"
-        return _lack(status, told, more_evidence(Wanted(scope.min_matched, 0), status.matched, 0, {}, pace))
+        told = f"only {found.matched:,} of {scope.min_matched:,} required pairs match"
+        return _lack(status, told, more_evidence(Wanted(scope.min_matched, 0), found.matched, 0, {}, pace))
     through = status.verified_through
     if through is None or through < since:
         until = (

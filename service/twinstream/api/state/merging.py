@@ -290,16 +290,13 @@ def _coverage(expected: Expectation, said: ShardStatuses, now: datetime) -> Cove
 
 
 def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
-    """The Kafka times of the first record of all shards, and of the oldest unsettled, else the newest."""
+    """The Kafka times of the first record of all shards, and of the oldest unsettled, else the newest.
+
+    Where the time ends, is as of the evidence that each shard has confirmed.
+    """
     began = [shard.first_at for shard in shards if shard.first_at is not None]
     still_open = [shard.open_since for shard in shards if shard.open_since is not None]
-    progress = [shard.status.progress for shard in shards]
-    newest = [
-        partition.newest_event_at
-        for side in progress
-        for partition in (*side.reference, *side.candidate)
-        if partition.newest_event_at is not None
-    ]
+    newest = [until for shard in shards if (until := shard.status.coverage.until) is not None]
     return min(began, default=None), min(still_open) if still_open else max(newest, default=None)
 
 

@@ -86,6 +86,10 @@ class MatchTimeline:
         """The pairs by kind with both events from this Unix time or later; never more than there are."""
         return sum((pairs for begins, pairs in self._rows() if begins >= moment), Counter())
 
+    def first_since(self, moment: float) -> int | None:
+        """When the first of these pairs came, at the latest; None if there are none."""
+        return min((begins for begins, _ in self._rows() if begins >= moment), default=None)
+
     def state(self) -> dict[str, Any]:
         """The state as plain data: the beginnings in order, and for each kind the pairs of each stretch."""
         self._join()
