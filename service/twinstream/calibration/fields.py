@@ -65,7 +65,7 @@ class Noise(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A field, or the order, that differs in a way that is not noise; why, and in which pairs.
+    """A field that differs in a way that is not noise; why, and in which pairs.
 
     `hidden`: so many of them the proposed file, whose rules come from other pairs, would not report.
     """
@@ -76,6 +76,10 @@ class Left(NamedTuple):
     why: str
     places: tuple[PairedPlaces, ...] = ()
     hidden: int = 0
+
+
+class LeftOrder(Left):
+    """The order that some events did not keep. It has a type of its own, as a field may be called `order`."""
 
 
 class _Twins(NamedTuple):

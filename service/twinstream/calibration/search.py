@@ -35,7 +35,7 @@ from twinstream.calibration.evidence import (
     bare_record,
     field_text,
 )
-from twinstream.calibration.fields import Left, Noise, noise_of, unlike
+from twinstream.calibration.fields import Left, LeftOrder, Noise, noise_of, unlike
 from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise
 from twinstream.calibration.pairing import RunPairing, inferred, named
 from twinstream.calibration.proposals import (
@@ -275,7 +275,7 @@ class _Search:
         if part is None:
             return moved, None
         places = tuple(alike[number] for number in sorted(moved))
-        return moved, Left("order", len(moved), len(alike), part.why, places)
+        return moved, LeftOrder("order", len(moved), len(alike), part.why, places)
 
     def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
         """Refuse a draft under which all events are equal: it compares nothing, so pairs prove nothing."""
@@ -406,7 +406,7 @@ class _Search:
 
     def _hides(self, draft: Draft, left: Left) -> int:
         """How many pairs of an unexplained difference are equal under a draft."""
-        return 0 if left.field == "order" else len(self._found_alike(list(left.places), draft))
+        return 0 if isinstance(left, LeftOrder) else len(self._found_alike(list(left.places), draft))
 
     def _marked(self, rest: Subset) -> bool:
         """Whether the remaining events name the attempt that wrote them, and the file does not use it yet."""

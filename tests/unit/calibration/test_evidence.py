@@ -173,6 +173,16 @@ def test_what_a_rule_told_from_another_field_hides_is_told_all_the_same() -> Non
     assert "and the proposed file hides 1 of these differences" in summary(more)
 
 
+def test_a_field_called_order_is_no_order() -> None:
+    one = rows(200, id=lambda n: f"r{n}", note=lambda n: None if n % 4 else "n", order=lambda _: 5)
+    one[77]["order"] = None
+    other = [{name: value for name, value in row.items() if value is not None} for row in one]
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", {("equality.absent_is_null", None)})
+    (left,) = answer.found.unexplained
+    assert (left.field, left.hidden, left.places) == ("order", 1, ((77, 77),))
+
+
 def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path) -> None:
     file = spec_file(tmp_path, RIDES + "order: total\nequality: {ignore: [host]}\n")
     one = [{"type": "eod" if n % 20 == 0 else "ride", "id": n, "at": 5 * n, "host": n} for n in range(400)]
