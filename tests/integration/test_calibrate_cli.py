@@ -104,7 +104,7 @@ def test_what_no_rule_explains_exits_with_1_and_is_told(folder: Path) -> None:
 def test_too_little_exits_with_3_and_proposes_nothing(folder: Path) -> None:
     code, out, err = calibrate(folder, "--max-records", "10")
     assert (code, out) == (3, "")
-    assert "the reference has 10 events; at least 20 are needed" in err
+    assert "the reference has 10 events to compare; at least 20 are needed" in err
 
 
 @pytest.mark.requires_kafka

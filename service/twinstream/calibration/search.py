@@ -137,7 +137,8 @@ class _Search:
                 raise Undecided(f"the topics have several partitions, and `{note.key}`: {note.text}")
         for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
             if len(events) < FEWEST_EVENTS:
-                raise Undecided(f"the {name} has {len(events)} events; at least {FEWEST_EVENTS} are needed")
+                has = f"{len(events)} {'event' if len(events) == 1 else 'events'} to compare"
+                raise Undecided(f"the {name} has {has}; at least {FEWEST_EVENTS} are needed")
         if self._judge(self._start.spec, self._all):
             reason = f"The runs are equal as they are, in all {len(self._runs.left):,} pairs."
             return Calibration("equal", reason, self._start, len(self._runs.left))

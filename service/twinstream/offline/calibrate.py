@@ -13,13 +13,15 @@ from twinstream.calibration.proposals import Draft
 from twinstream.calibration.search import Calibration
 from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
-from twinstream.core.events import Side
+from twinstream.core.arrivals.run import Run
+from twinstream.core.events import Form, Side
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.batches import marks_of
 from twinstream.offline.check import check, equivalent
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.decode.headers import attempt_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, read
@@ -62,10 +64,14 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
 
 
 class Recording:
-    """The events of both runs, fed as lines and kept. `limit` bounds the events of each side."""
+    """The events of both runs, fed as lines and kept. `limit` bounds the events of each side.
+
+    Events before a start at a time are not kept: no file compares them, so they are no evidence.
+    """
 
     def __init__(self, spec: Spec, limit: int) -> None:
         self._spec, self._codec, self._limit = spec, Codec(spec), limit
+        self._cut = cut_of(spec, self._codec) if spec.start.at == "event_time" else None
         self._undecodable = 0
         self._lines: tuple[list[Line], list[Line]] = ([], [])
         self._events: tuple[list[RunEvent], list[RunEvent]] = ([], [])
@@ -91,10 +97,21 @@ class Recording:
             if refused[0].reason is not None:
                 self._refuse(line, refused[0].reason)
             return None
+        if not self._is_behind_start(line, form):
+            return None
         value = self._codec.compared(form[3])
         compared = value["$value"] if self._spec.whole else value
         (attempt,), _ = marks_of(attempt_of, (line.headers,), [])
         return RunEvent(form[3], form[2], compared, attempt is not None, line.partition)
+
+    def _is_behind_start(self, line: Line, form: Form) -> bool:
+        if self._cut is None:
+            return True
+        run = Run([form], line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
+        passed = self._cut.take(line.side, run)
+        for _, reason in passed.refused:
+            self._refuse(line, reason)
+        return any(part.behind for part in passed.parts)
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1

@@ -15,6 +15,7 @@ from tests.support.noise import calibrated, interleaved_anew, loosened, proposed
 from twinstream.calibration.proposals import Proposal
 from twinstream.core.arrivals.attempts import Attempt
 from twinstream.core.events import Side
+from twinstream.errors import InputError
 from twinstream.offline.calibrate import Recording, calibrate, start_of
 from twinstream.ports import Line
 from twinstream.spec.decode.headers import attempt_headers
@@ -106,7 +107,7 @@ def test_few_events_show_nothing(count: int) -> None:
     events = rows(count, a=lambda n: n)
     answer = calibrated(events, events)
     assert answer.found.result == "undecided"
-    assert f"the reference has {count} events; at least 20 are needed" in answer.found.reason
+    assert f"the reference has {count} events to compare; at least 20 are needed" in answer.found.reason
 
 
 # -- keys and partitions -------------------------------------------------------------------------------------
@@ -387,6 +388,21 @@ def test_what_a_starting_file_declares_stands(tmp_path: Path) -> None:
     assert answer.file is not None
     said = loads(answer.file)
     assert (said.equality.ignore, said.show) == (["processed_at", "meta.request"], ["taxi"])
+
+
+def test_events_before_the_start_are_no_pairs(tmp_path: Path) -> None:
+    """They are not compared, so what they would show is no evidence either."""
+    one = rows(80, id=lambda n: f"r{n}", ts=lambda n: n, note=lambda n: n % 7)
+    other = [{**row, "note": -1} if row["ts"] < 40 else row for row in one]
+    head = "order: total\nidentity: [id]\nstart: {at: event_time, field: ts, from: "
+    answer = calibrated(one, other, spec_file(tmp_path, head + "40}\n"))
+    assert (answer.found.result, answer.found.pairs) == ("equal", 40)
+    answer = calibrated(one, other, spec_file(tmp_path, head + "39}\n"))
+    assert (answer.found.result, answer.found.pairs) == ("unexplained", 41)
+    answer = calibrated(one, other, spec_file(tmp_path, head + "79}\n"))
+    assert "the reference has 1 event to compare; at least 20 are needed" in answer.found.reason
+    with pytest.raises(InputError, match="tells what lies before the start, is missing"):
+        calibrated([*one, {"id": "x"}], other, spec_file(tmp_path, head + "40}\n"))
 
 
 def test_a_kind_with_an_equality_of_its_own_gets_its_own_proposals(tmp_path: Path) -> None:

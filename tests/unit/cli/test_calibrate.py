@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -79,3 +80,15 @@ def test_a_topic_that_changes_while_it_is_read_ends_it(
     with pytest.raises(SettingsError) as ended:
         calibrate(monkeypatch, change)
     assert str(ended.value) == f"{reason}: so it is unknown what was read; calibrate again"
+
+
+def test_a_start_at_a_barrier_is_refused_as_the_proposals_decide_which_barrier_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "spec.yaml"
+    text = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\nstart: barrier\n"
+    file.write_text(
+        f"{text}kinds: {{b: {{where: {{t: b}}}}, e: {{}}}}\norder: {{barrier: b, inner: unordered}}\n"
+    )
+    asked = [str(file), "--reference", "one.jsonl", "--candidate", "two.jsonl"]
+    run = CliRunner().invoke(module.calibrate, asked, standalone_mode=False)
+    assert isinstance(run.exception, SettingsError)
+    assert "calibrate with a file without `start`" in str(run.exception)

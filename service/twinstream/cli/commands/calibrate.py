@@ -114,6 +114,11 @@ def calibrate(spec: str | None, **options: Any) -> int:
             "the comparison file has `emits`, and calibrate compares single events, not rows that replace "
             "each other: calibrate with a file without it"
         )
+    if start.spec.start.at == "barrier":
+        raise SettingsError(
+            "the comparison file starts at a barrier that is equal in both runs, and calibrate has yet to "
+            "find out what is equal: calibrate with a file without `start`"
+        )
     recording = Recording(start.spec, options["max_records"])
     read = _read_topics if on_kafka else _read_files
     read(recording, start, options)
