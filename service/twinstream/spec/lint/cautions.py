@@ -263,9 +263,10 @@ def _clock(spec: Spec) -> Iterator[Note]:
 
 def _telling(spec: Spec) -> Iterator[Note]:
     if spec.named_by is None:
-        yield Note(
-            "identity", "without it a changed event is reported as one that is missing and one that is extra"
-        )
+        text = "without it a changed event is reported as one that is missing and one that is extra"
+        if _tolerates(spec):
+            text += ", unless only numbers with a `tolerance` changed"
+        yield Note("identity", text)
     if not spec.show:
         yield Note("show", "is empty, so the service masks every value; `check` shows all")
     for at, decode in spec.decodes:
@@ -274,13 +275,18 @@ def _telling(spec: Spec) -> Iterator[Note]:
             yield Note(dotted((*at, "tombstones")), text)
 
 
+def _tolerates(spec: Spec) -> bool:
+    """Whether two events may be partners that differ in a number only: that is a change without identity."""
+    return any(equality.tolerance for _, equality in spec.equalities)
+
+
 def _never(spec: Spec) -> Iterator[Note]:
     """Declarations that can never take effect."""
     if not spec.gate.max_staleness:
         text = "is 0, and verified data is always a little older, so no gate ever passes"
         yield Note("gate.max_staleness", text)
     for known in spec.known_differences:
-        if known.when.divergences == ["changed"] and spec.named_by is None:
+        if known.when.divergences == ["changed"] and spec.named_by is None and not _tolerates(spec):
             text = "explains only `changed`, and without `identity` no difference is of that kind"
             yield Note(f"known_differences.{known.id}", text)
 
