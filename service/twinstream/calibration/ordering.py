@@ -40,7 +40,7 @@ from sortedcontainers import SortedList
 from twinstream.calibration.evidence import Members, field_text
 from twinstream.calibration.spread import QUIET, RECUR, STRETCHES, Confined, Keys, confined, examined, keys_of
 from twinstream.core.events import Form
-from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
+from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent, ordered_class
 from twinstream.core.pairing.alignment import ascending
 from twinstream.spec.file.paths import Path
 
@@ -180,20 +180,29 @@ OrderData = Any
 """An order as a comparison file has it."""
 
 
-def no_noise(moved: Sequence[Broken], count: int, keys: Keys) -> Confined | None:
-    """Why events that moved against an order are no reason to loosen it; None if they are noise."""
+def no_noise(moved: Sequence[Broken], within: Sequence[int], keys: Keys) -> Confined | None:
+    """Why events that moved against an order are no reason to loosen it; None if they are noise.
+
+    `within` are the events that could have moved, in ascending order.
+    """
     if len(moved) < FEWEST_MOVED:
         few = f"fewer than {FEWEST_MOVED} events are too few to tell noise from a difference"
-        return Confined(few, _where([one.moved for one in moved], count))
-    return confined(keys, {number for one in moved for number in one}, range(count))
+        return Confined(few, _where({one.moved for one in moved}, within))
+    return confined(keys, {number for one in moved for number in one}, within)
 
 
-def _where(places: Sequence[int], count: int) -> frozenset[int]:
+def _where(places: Collection[int], within: Sequence[int]) -> frozenset[int]:
     """The parts of a run that hold a few places, if they are not the whole run."""
-    touched = {place * STRETCHES // count for place in places}
+    stretch = {number: at * STRETCHES // len(within) for at, number in enumerate(within)}
+    touched = {stretch[place] for place in places}
     if len(touched) > QUIET * STRETCHES:
         return frozenset()
-    return frozenset(number for number in range(count) if number * STRETCHES // count in touched)
+    return frozenset(number for number in within if stretch[number] in touched)
+
+
+def ordered(order: Order, forms: Sequence[Form]) -> list[int]:
+    """The events that can move against an order, by number: those that it relates to any others."""
+    return [number for number, form in enumerate(forms) if ordered_class(order, form[0]) is not None]
 
 
 class OrderingKey(NamedTuple):
@@ -302,7 +311,7 @@ class Moves:
             return found
         groups = _divided((row, number) for number, row in enumerate(rows)).values()
         moved = [one for numbers in groups for one in out_of_sequence(numbers, self._places)]
-        part = no_noise(moved, len(rows), self._keys)
+        part = no_noise(moved, range(len(rows)), self._keys)
         if part is None:
             return None
         tested = [one for one in followers if one.number not in part.region]

@@ -36,7 +36,7 @@ from twinstream.calibration.evidence import (
     field_text,
 )
 from twinstream.calibration.fields import Left, LeftOrder, Noise, noise_of, unlike
-from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise
+from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise, ordered
 from twinstream.calibration.pairing import RunPairing, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
@@ -272,7 +272,8 @@ class _Search:
         if not moved:
             return moved, None
         columns = Members([self._runs.left[i].value for i, _ in alike])
-        part = no_noise(breaks, len(alike), examined(columns, [one.path for one in noise]))
+        within = ordered(reading.codec.order, forms)
+        part = no_noise(breaks, within, examined(columns, [one.path for one in noise]))
         if part is None:
             return moved, None
         places = tuple(alike[number] for number in sorted(moved))

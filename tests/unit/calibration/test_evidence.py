@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from tests.support.noise import calibrated, proposed, run_of, with_noise
 from tests.support.plants import flights, rerun
 from tests.unit.calibration.test_calibrate import rows, spec_file
@@ -74,6 +76,17 @@ def test_only_the_branch_that_is_broken_is_loosened(tmp_path: Path) -> None:
     result, order = outcome(answer)
     orders = {name: branch["order"] for name, branch in order["parallel"].items()}
     assert (result, orders) == ("proposed", {"days": "total", "rides": "unordered"})
+
+
+BRANCHES = "{parallel: {a: {kinds: [night], order: unordered}, b: {kinds: [ride], order: total}}}"
+
+
+@pytest.mark.parametrize("tightest", [BRANCHES, "{dependent: [[ride, ride]]}"])
+def test_events_without_an_order_need_not_have_moved_against_one(tmp_path: Path, tightest: str) -> None:
+    file = spec_file(tmp_path, f"{RIDES}order: {tightest}\n")
+    one = [{"type": ("eod", "ride")[n % 2], "id": n} for n in range(400)]
+    answer = calibrated(one, Random(4).sample(one, len(one)), file)
+    assert answer.found.result == "proposed"
 
 
 def test_only_the_rule_that_is_broken_is_given_up(tmp_path: Path) -> None:
