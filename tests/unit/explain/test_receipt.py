@@ -140,6 +140,36 @@ def test_of_a_file_that_is_strict_only_what_no_rule_can_compare_is_listed() -> N
     assert [one.key for one in exclusions(strict)] == ["decode", "duplicates", "on_divergence"]
 
 
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [
+        ("{per_key: [k]}", "record keys, headers and timestamps"),
+        ("{per_key: [$key]}", "headers, timestamps and partitions"),
+        ("{per_key: [$headers.a, $timestamp, $partition]}", "record keys and other headers"),
+        ("{per_key: [$key, $headers.a, $timestamp, $partition]}", "other headers"),
+    ],
+)
+def test_the_parts_of_a_record_that_no_rule_names_are_listed(order: str, told: str) -> None:
+    head = FILE.split("kinds:", maxsplit=1)[0]
+    names = [one.name for one in exclusions(loads(f"{head}order: {order}\n")) if one.key == "decode"]
+    assert names == [told]
+
+
+def test_what_lies_before_a_start_is_listed() -> None:
+    head = FILE.split("kinds:", maxsplit=1)[0]
+
+    def told(start: str) -> list[tuple[str, str]]:
+        file = f"{head}kinds: {{b: {{where: {{t: b}}}}, e: {{}}}}\norder: {{barrier: b, inner: unordered}}\n"
+        found = exclusions(loads(f"{file}start: {start}\n"))
+        return [(one.name, one.hides) for one in found if one.key == "start"]
+
+    assert told("earliest") == []
+    assert told("{at: event_time, field: ts, from: 2026-01-01T00:00:00Z, warm_up: 1h}") == [
+        ("events with ts before 2026-01-01T01:00:00+00:00", "all of them")
+    ]
+    assert told("barrier") == [("events before the first barrier that is equal everywhere", "all of them")]
+
+
 def test_that_rows_were_replaced_is_listed_and_counted() -> None:
     head = FILE.split("kinds:", maxsplit=1)[0]
     rows = loads(f"{head}order: unordered\nemits: {{upsert: {{key: [k], settled_by: input}}}}")

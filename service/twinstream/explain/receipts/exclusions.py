@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from itertools import chain, starmap
 
 from twinstream.core.events import Side
@@ -90,9 +90,8 @@ def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
 
 
 def _records(spec: Spec) -> Iterator[_Row]:
-    if not spec.whole:
-        hides = "changes of them that the values do not show"
-        yield "decode", "record keys, headers and timestamps", hides
+    yield from _before_start(spec)
+    yield "decode", _beside_values(spec), "changes of them that the values do not show"
     if budget := spec.undecodable.budget:
         hides = f"up to {budget:,} records that are not events of the comparison"
         yield "undecodable.budget", "undecodable records", hides
@@ -104,6 +103,27 @@ def _records(spec: Spec) -> Iterator[_Row]:
         yield f"emits.{spec.folding.name}", "replaced rows", "all rows of a key before its last"
     if spec.on_divergence == "halt":
         yield "on_divergence", "halt", "everything after the first difference"
+
+
+def _before_start(spec: Spec) -> Iterator[_Row]:
+    match spec.start.at:
+        case "event_time":
+            first = spec.start.first_compared()
+            text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
+            yield "start", f"events with {spec.start.field} before {text}", "all of them"
+        case "barrier":
+            yield "start", "events before the first barrier that is equal everywhere", "all of them"
+
+
+def _beside_values(spec: Spec) -> str:
+    """The parts of a record that are not compared, since nothing of the file names them."""
+    named = {field.partition(".")[0] for field in spec.deciding_fields if field.startswith("$")}
+    headers = "other headers" if "$headers" in named else "headers"
+    parts = {"$key": "record keys", "": headers, "$timestamp": "timestamps"}
+    if spec.whole:
+        parts["$partition"] = "partitions"
+    *most, last = (name for part, name in parts.items() if part not in named)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _known(rule: KnownDifference) -> Exclusion:
