@@ -15,7 +15,7 @@ Complexity: about 10 µs for a sampled event; none for others, except a microsec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +26,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path, parse_path, path_text
+from twinstream.spec.file.paths import Path, holds, parse_path, path_text
 from twinstream.status.comparison import Coverage, KindCoverage, ShardStatus, Stretches
 
 FIRST = 1000
@@ -79,17 +79,22 @@ class SeenEvents:
             scope = None if self._keys is None or self._more_keys else self._codec.scope(record)
         except (DecodeError, SourceError):
             return  # It was read before: a schema registry that is away now does not matter.
+        fields, others = self._fields[kind], self._sampled[kind]
         self._sampled[kind] += 1
-        fields = self._fields[kind]
-        for path, member in _members(value, (), self._maps):
-            known = fields.get(path)
-            if known != _VARIED:
-                hashed = _NULL if member is None else self._mask.kept(member, path)
-                self._note_member(fields, path, known, hashed)
+        members = dict(_members(value, (), self._maps))
+        for path, member in members.items():
+            if fields.get(path) == _VARIED:
+                continue
+            hashed = _NULL if member is None else self._mask.kept(member, path)
+            if others and path not in fields and (member is not None or _is_above(path, fields)):
+                hashed = _VARIED
+            self._note_member(fields, path, hashed)
+        _note_absent(fields, members)
         if scope is not None:
             self._note_key(self._mask.kept(scope))
 
-    def _note_member(self, fields: dict[Path, str], path: Path, known: str | None, hashed: str) -> None:
+    def _note_member(self, fields: dict[Path, str], path: Path, hashed: str) -> None:
+        known = fields.get(path)
         if known is not None:
             fields[path] = known if known == hashed else _VARIED
         elif sum(map(len, self._fields.values())) < FIELDS_LIMIT:
@@ -180,6 +185,22 @@ def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]
             yield from _members(member, (*at, name), maps)
     elif at:
         yield at, value
+
+
+def _note_absent(fields: dict[Path, str], members: Collection[Path]) -> None:
+    """Note the fields that an event does not have: they vary, unless they were only null or absent so far.
+
+    So an object varies that is a plain value, or null, in another event.
+    """
+    objects = {path[:length] for path in members for length in range(1, len(path))}
+    for path, known in fields.items():
+        if known != _VARIED and path not in members and (known != _NULL or path in objects):
+            fields[path] = _VARIED
+
+
+def _is_above(path: Path, fields: Iterable[Path]) -> bool:
+    """Whether fields are known inside a field, so that it was an object."""
+    return any(holds(path, other) for other in fields)
 
 
 def _kind_of(sampled: int, found: Iterable[tuple[str, set[str]]]) -> KindCoverage:
@@ -301,12 +322,25 @@ def seen_by_all(shards: Sequence[ShardStatus]) -> dict[str, Any]:
 
 
 def _kind(kind: str, shards: Sequence[ShardStatus]) -> KindCoverage:
+    told = [dict(_values(kind, shard.status.coverage, shard.constants)) for shard in shards]
     found: dict[str, set[str]] = {}
-    for shard in shards:
-        for field, value in _values(kind, shard.status.coverage, shard.constants):
+    for of_shard in told:
+        for field, value in of_shard.items():
             found.setdefault(field, set()).add(value)
-    parts = (shard.status.coverage.kinds.get(kind, KindCoverage()) for shard in shards)
+    parts = [shard.status.coverage.kinds.get(kind, KindCoverage()) for shard in shards]
+    for shard, part, of_shard in zip(shards, parts, told, strict=True):
+        if part.sampled and not shard.status.coverage.more_fields:
+            _add_absent(found, of_shard)
     return _kind_of(sum(part.sampled for part in parts), found.items())
+
+
+def _add_absent(found: dict[str, set[str]], of_shard: Collection[str]) -> None:
+    """Let the fields vary that no event of a shard has: as in one event (see `_note_absent`)."""
+    for field, values in found.items():
+        if field not in of_shard and (
+            values != {_NULL} or any(name.startswith(f"{field}.") for name in of_shard)
+        ):
+            values.add(_VARIED)
 
 
 def _values(kind: str, coverage: Coverage, constants: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,9 @@ from twinstream.status.comparison import ShardStatus
 
 SPEC = spec("{per_key: [k]}")
 values = st.none() | st.integers(0, 1)
-events = st.lists(st.fixed_dictionaries({"v": values, "w": st.integers(0, 1)}), max_size=6)
+shapes = values | st.fixed_dictionaries({}, optional={"x": values})
+fields = st.fixed_dictionaries({"w": st.integers(0, 1)}, optional={"v": shapes})
+events = st.lists(fields, max_size=6)
 
 
 def shard(events: list[dict[str, Any]]) -> ShardStatus:

@@ -70,6 +70,28 @@ def test_null_and_a_value_are_two_values_and_equal_numbers_are_one() -> None:
     assert fields(found)["constant"] == ["b", "k"]
 
 
+@pytest.mark.parametrize(
+    ("events", "varied", "always_null"),
+    [
+        ([{"a": "p"}, {}], ["a"], []),
+        ([{}, {"a": "p"}], ["a"], []),
+        ([{"a": {}}, {"a": {"x": 1}}], ["a", "a.x"], []),
+        ([{"a": {"x": 1}}, {"a": 5}], ["a", "a.x"], []),
+        ([{"a": None}, {"a": {"x": 1}}], ["a", "a.x"], []),
+        ([{"a": {"x": 1}}, {"a": None}], ["a", "a.x"], []),
+        ([{"a": None}, {}, {"a": None}], [], ["a"]),
+        ([{}, {"a": None}], [], ["a"]),
+        ([{}, {"a": None}, {"a": 1}], ["a"], []),
+    ],
+)
+def test_a_field_that_is_absent_or_of_another_shape_in_some_events_varied(
+    events: list[dict[str, Any]], varied: list[str], always_null: list[str]
+) -> None:
+    """But it had no value at all where it was only null or absent."""
+    told = fields(seen([{"k": 1, **event} for event in events]))
+    assert (told["varied"], told["constant"], told["always_null"]) == (varied, ["k"], always_null)
+
+
 def test_what_is_not_compared_is_not_told() -> None:
     of = spec("{per_key: [k]}", KINDS)
     found = seen([{"t": "d", "k": 1, "noise": 1}, {"t": "r", "k": 1, "fee": 3, "noise": 2}], of)
