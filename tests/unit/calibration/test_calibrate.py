@@ -485,6 +485,8 @@ def test_known_differences_are_no_noise(tmp_path: Path) -> None:
     one = rows(100, id=lambda n: n)
     answer = calibrated(one, one[10:], str(file))
     assert (answer.found.result, len(answer.found.rest.left)) == ("unexplained", 10)
+    assert answer.differences is not None
+    assert (answer.differences["verdict"], answer.differences["divergences"]["total"]) == ("DIVERGED", 10)
 
 
 def test_an_event_that_is_lost_far_from_the_cut_is_a_difference() -> None:
