@@ -64,8 +64,8 @@ _SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
 _SIDES_OF = {"missing": {Side.LEFT}, "extra": {Side.RIGHT}, "duplicate": {Side.RIGHT}}
 """The side of the one event that a divergence of each kind is about; others are about two."""
 ONE_ROW = "the row of the other side, which decides it, is not kept"
-_INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
-"""A number that a report can hold only as text."""
+_INEXACT = re.compile(r"[-+]?(\d[\d.e+-]{14,}|\d[\d.]*e[+-]\d{3,}|nan|inf(inity)?)", re.IGNORECASE)
+"""A number that a report can hold only as text: it has more digits than a double, or is beyond its range."""
 
 
 class Seat(NamedTuple):

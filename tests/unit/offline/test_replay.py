@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -165,7 +166,15 @@ def test_a_rule_that_has_expired_by_the_time_of_the_record_is_judged_by_that_alo
 
 @pytest.mark.parametrize(
     "value",
-    ["‹text, 3 characters›", "abc… ‹cut: 9,000 characters›", "0.10000000000000000001", "nan", ["‹3 more›"]],
+    [
+        "‹text, 3 characters›",
+        "abc… ‹cut: 9,000 characters›",
+        "0.10000000000000000001",
+        str(Decimal("1e400")),
+        str(Decimal("-2.5e-400")),
+        "nan",
+        ["‹3 more›"],
+    ],
 )
 def test_nothing_is_told_of_values_that_are_not_all_there(value: Any) -> None:
     report = kept("changed", {"taxi": 1, "x": value}, {"taxi": 1, "x": value, "fare": 3})
