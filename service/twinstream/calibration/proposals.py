@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -206,8 +206,8 @@ def _equality(noise: Noise) -> Path:
 def _for_number(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
     assert noise.wobble is not None, "a number's noise is how far it wobbles"
     small, field, at = noise.wobble, noise.field, _equality(noise)
-    largest = f"{float(small.largest):.3g}"
-    evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs, by at most {largest}"
+    largest = _THREE_DIGITS.divide(*map(Decimal, small.largest.as_integer_ratio()))
+    evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs, by at most {largest:.3g}"
     if not noise.in_bag and _partner_known(noise, start, order):
         how, most, of = "abs", small.bound, ""
         if small.part is not None:
@@ -223,6 +223,10 @@ def _for_number(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
         near = f"{small.at_risk:,} {lie} that near a rounding boundary, where another run may fall apart"
     hides = f"a change of `{field}` of less than {small.step:f}, mostly"
     return Proposal((*at, "quantum"), field, small.step, f"{evidence}; {near}", hides)
+
+
+_THREE_DIGITS = Context(prec=3)
+"""Not a double: a number may be beyond its range."""
 
 
 def _partner_known(noise: Noise, start: Spec, order: OrderData) -> bool:

@@ -291,6 +291,17 @@ def test_numbers_of_many_sizes_are_tolerated_by_their_part() -> None:
     assert "in no pair more than 2e-9 of the larger number" in number.evidence
 
 
+@pytest.mark.parametrize(("powers", "largest"), [((0, 900), "2.00e+896"), ((-900, -900), "2e-904")])
+def test_numbers_beyond_a_double_are_calibrated_as_others(powers: tuple[int, int], largest: str) -> None:
+    def x(number: int, more: int) -> Decimal:
+        return Decimal(f"1.0{number:02}{more}").scaleb(powers[number % 2])
+
+    one = rows(60, id=lambda n: f"r{n}", x=lambda n: x(n, 0))
+    other = [{**row, "x": x(n, 1 + n % 2)} for n, row in enumerate(one)]
+    (found,) = loosened(calibrated(one, other))
+    assert found.evidence.startswith(f"differed in 60 of 60 pairs, by at most {largest}")
+
+
 def test_a_quantum_says_how_many_values_lie_near_a_boundary() -> None:
     random = Random(5)
     one = [{"id": n, "bag": [{"n": i, "v": random.uniform(0, 100)} for i in (0, 1)]} for n in range(200)]
