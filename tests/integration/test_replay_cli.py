@@ -89,6 +89,14 @@ def test_an_empty_file_and_one_without_a_list_are_refused(looser: Path, tmp_path
     assert (code, "has no list of divergences" in err) == (2, True), err
 
 
+@pytest.mark.parametrize("total", [None, "5", True])
+def test_a_count_that_is_no_number_is_refused(looser: Path, tmp_path: Path, total: object) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps({"divergences": {"total": total}, "examples": []}))
+    code, out, err = run("--spec", looser, "--divergences", kept)
+    assert (code, out, "kept.json: `divergences.total` is not a number" in err) == (2, "", True)
+
+
 def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(
     service: Served, tmp_path: Path
 ) -> None:

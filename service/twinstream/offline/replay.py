@@ -119,14 +119,17 @@ def case_of(report: Mapping[str, Any]) -> Case:
         if position is not None
     )
     witness = tuple(_seat(one["side"], one["position"], one["value"]) for one in report.get("witness", ()))
+    if not own:
+        raise ValueError("it is of no event")
     seen = report.get("first_seen")
-    return Case(
-        str(report["id"]),
-        str(report["kind"]),
-        own,
-        witness,
-        None if seen is None else datetime.fromisoformat(seen),
-    )
+    return Case(str(report["id"]), str(report["kind"]), own, witness, None if seen is None else _moment(seen))
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone is no moment")
+    return moment
 
 
 def _seat(side: str, position: Mapping[str, Any], value: Any) -> Seat:

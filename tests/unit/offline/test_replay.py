@@ -241,6 +241,15 @@ def test_what_is_no_event_under_the_new_rules_is_unknown() -> None:
     assert why.startswith("offset 1 of partition 0 of a is not an event under the new rules:")
 
 
-def test_what_is_no_divergence_is_named_by_its_line() -> None:
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"id": 3},
+        kept("missing", RIDE, first_seen="2026-03-01T12:00:00"),
+        kept("missing", RIDE, positions={}),
+        kept("missing", RIDE, positions={"reference": None}),
+    ],
+)
+def test_what_is_no_divergence_is_named_by_its_line(odd: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"kept:2: is not a divergence of Twinstream"):
-        cases_of("kept", [kept("missing", RIDE), {"id": 3}])
+        cases_of("kept", [kept("missing", RIDE), odd])

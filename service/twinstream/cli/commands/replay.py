@@ -112,6 +112,8 @@ def _of_file(file: str) -> tuple[list[Case], bool]:
         cases = cases_of(file, listed)
         counts = answer.get("divergences")
         total = counts.get("total", 0) if isinstance(counts, dict) else 0
+        if type(total) is not int:
+            raise InputError(file, None, "`divergences.total` is not a number")
         return cases, len(cases) >= total and not answer.get("next")
     raise InputError(file, None, "is not a list of divergences: see `twinstream replay --help`")
 
