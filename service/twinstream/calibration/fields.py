@@ -326,22 +326,33 @@ def _aligned(one: list[Any], other: list[Any]) -> Iterator[tuple[Any, Any]]:
     return ((one[i], other[j]) for i, j in zip(*turns, strict=True))
 
 
+class _Sort(NamedTuple):
+    """A sort of difference that a kind may have: of the value at a path, or of a null that is missing."""
+
+    path: Path
+    of_null: bool
+
+    def may_show(self, value: Any) -> bool:
+        """Whether the difference could show at such a value."""
+        return value is None or not self.of_null
+
+
 def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
     """The kinds in which a field hardly differs that differs in others, with that field."""
-    differing = {kind: _differing_fields(pairs) for kind, pairs in kinds.items()}
-    differed = sum(differing.values(), Counter[Path]())
-    paths = [path for path in differed if can_be_named(path)]
+    differing = {kind: _sorts(pairs) for kind, pairs in kinds.items()}
+    differed = sum(differing.values(), Counter[_Sort]())
+    sorts = [sort for sort in differed if can_be_named(sort.path)]
     there = {
-        kind: Counter({path: len(_having(pairs, path, lambda _: True)) for path in paths})
+        kind: Counter({sort: len(_having(pairs, sort.path, sort.may_show)) for sort in sorts})
         for kind, pairs in kinds.items()
     }
-    seen = sum(there.values(), Counter[Path]())
+    seen = sum(there.values(), Counter[_Sort]())
     found: dict[str, Path] = {}
-    for path in paths:
+    for sort in sorts:
         for kind in kinds:
-            own, own_seen = differing[kind][path], there[kind][path]
-            if kind not in found and _is_unlike(own, own_seen, differed[path] - own, seen[path] - own_seen):
-                found[kind] = path
+            own, own_seen = differing[kind][sort], there[kind][sort]
+            if kind not in found and _is_unlike(own, own_seen, differed[sort] - own, seen[sort] - own_seen):
+                found[kind] = sort.path
     return found
 
 
@@ -353,9 +364,16 @@ def _is_unlike(differed: int, seen: int, others_differed: int, others_seen: int)
     return differed / seen < share / 2 and (1 - share) ** (seen - differed) < CHANCE
 
 
-def _differing_fields(pairs: ValuePairs) -> Counter[Path]:
-    found: Counter[Path] = Counter()
+def _is_nothing(member: Any) -> bool:
+    return member is None or member is ABSENT
+
+
+def _sorts(pairs: ValuePairs) -> Counter[_Sort]:
+    found: Counter[_Sort] = Counter()
     for one, other in pairs:
         if one != other:
-            found.update({path for path, _ in differences(without_nulls(one), without_nulls(other))})
+            values = differences(without_nulls(one), without_nulls(other))
+            found.update({_Sort(path, of_null=False) for path, _ in values})
+            nulls = {path for path, both in differences(one, other) if all(map(_is_nothing, both))}
+            found.update(_Sort(path, of_null=True) for path in nulls)
     return found

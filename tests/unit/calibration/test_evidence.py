@@ -210,6 +210,20 @@ def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path
     assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", 0)]
 
 
+def test_a_kind_that_keeps_its_nulls_is_compared_by_itself(tmp_path: Path) -> None:
+    file = spec_file(tmp_path, RIDES + "order: total\n")
+    kinds = ("eod", "ride")
+    one = [{"type": kinds[n % 2], "id": n, "note": None if n % 3 else ["late"]} for n in range(300)]
+    other: list[dict[str, Any]] = [
+        {name: value for name, value in row.items() if row["type"] == "eod" or value is not None}
+        for row in one
+    ]
+    answer = calibrated(one, other, file)
+    equality = answer.found.draft.spec.equality
+    assert (answer.found.result, proposed(answer)) == ("proposed", {("equality.absent_is_null", None)})
+    assert (equality.absent_is_null, equality.per_kind["night"].absent_is_null) == (True, False)
+
+
 def test_what_is_put_aside_in_one_element_of_an_array_sets_no_tolerance_by_another() -> None:
     """At sixteen events one element is far off, and the other a little: both are of that cause."""
     rng = Random(1)
