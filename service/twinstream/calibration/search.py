@@ -51,7 +51,7 @@ from twinstream.calibration.proposals import (
 from twinstream.calibration.spread import examined
 from twinstream.core.events import Form, Side, alike
 from twinstream.core.pairing.alignment import copies
-from twinstream.errors import SpecError
+from twinstream.errors import SettingsError, SpecError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.paths import Path, overlap, parse_path
 from twinstream.spec.file.source import dump
@@ -87,8 +87,9 @@ class Calibration:
 def calibrate(runs: Runs, start: Draft, judge: Verify, keys: Sequence[str] = ()) -> Calibration:
     """The tightest file, made from a starting file, under which both runs are equal.
 
-    `keys` are the fields by which the order is kept, if the caller knows. Complexity: O(n) a question to
-    `judge`, which is asked once for each order tried and each proposal; O(n) memory.
+    `keys` are the fields by which the order is kept, if the caller knows. Raises SettingsError if no file
+    can order by them. Complexity: O(n) a question to `judge`, which is asked once for each order tried and
+    each proposal; O(n) memory.
     """
     try:
         return _Search(runs, start, judge, keys).outcome()
@@ -315,7 +316,18 @@ class _Search:
             if order != tightest:
                 tried = (tightest, order) == ("total", "unordered") and not self._given_keys
                 none = "; no field of the value that recurs kept its order" if tried else ""
-                yield self._draft(noise, for_order(order, evidence + none))
+                draft = self._draft(noise, for_order(order, evidence + none))
+                if self._given_keys and order != "unordered":
+                    self._refuse_bad_keys(draft)
+                yield draft
+
+    def _refuse_bad_keys(self, draft: Draft) -> None:
+        """Raises SettingsError if the keys that the caller gave make a file that a law refuses."""
+        try:
+            _ = draft.spec
+        except SpecError as error:
+            keys, problem = ", ".join(self._given_keys), f"`{error.key}`: {error.problem}"
+            raise SettingsError(f"--key {keys}: no file can have that order: {problem}") from None
 
     def _relates_partitions(self, draft: Draft) -> bool:
         """Whether the order of a draft relates events of several partitions, so that it cannot hold."""

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
+from click import BadParameter
 from click.testing import CliRunner
 
 import twinstream.cli.commands.calibrate as module
@@ -92,3 +94,28 @@ def test_a_start_at_a_barrier_is_refused_as_the_proposals_decide_which_barrier_i
     run = CliRunner().invoke(module.calibrate, asked, standalone_mode=False)
     assert isinstance(run.exception, SettingsError)
     assert "calibrate with a file without `start`" in str(run.exception)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["k", "k"], "`k` is given twice"),
+        (["k", "at"], "--key k, at: no file can have that order: `equality.ignore`: may not name `at`"),
+        (["size"], "--key size: no file can have that order: `equality.quantum`: may not name `size.w`"),
+    ],
+)
+def test_a_key_that_can_decide_no_order_is_refused_by_its_name(
+    tmp_path: Path, given: list[str], said: str
+) -> None:
+    file = tmp_path / "spec.yaml"
+    text = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\norder: total\nidentity: [id]\n"
+    file.write_text(f"{text}equality: {{quantum: {{size.w: 1}}}}\n")
+    paths = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
+    for run, path in enumerate(paths):
+        rows = [{"id": n, "k": n % 5, "at": f"{run}{n % 7}", "size": {"w": 1}} for n in range(100)]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in Random(run).sample(rows, 100)))
+    keys = [part for key in given for part in ("--key", key)]
+    asked = [str(file), "--reference", str(paths[0]), "--candidate", str(paths[1]), *keys]
+    answer = CliRunner().invoke(module.calibrate, asked, standalone_mode=False)
+    assert isinstance(answer.exception, SettingsError | BadParameter)
+    assert said in str(answer.exception)

@@ -40,6 +40,9 @@ _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
 
 def _field_paths(_context: click.Context, _option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
     try:
+        for number, key in enumerate(given):
+            if key in given[:number]:
+                raise ValueError(f"`{key}` is given twice")
         return tuple(map(field_path, given))
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
