@@ -42,6 +42,7 @@ from twinstream.calibration.spread import QUIET, RECUR, STRETCHES, Confined, Key
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent, ordered_class
 from twinstream.core.pairing.alignment import ascending
+from twinstream.spec.file.orders import Node
 from twinstream.spec.file.paths import Path
 
 MOST_PASSED = 32
@@ -200,9 +201,20 @@ def _where(places: Collection[int], within: Sequence[int]) -> frozenset[int]:
     return frozenset(number for number in within if stretch[number] in touched)
 
 
-def ordered(order: Order, forms: Sequence[Form]) -> list[int]:
-    """The events that can move against an order, by number: those that it relates to any others."""
-    return [number for number, form in enumerate(forms) if ordered_class(order, form[0]) is not None]
+def movable(tree: Sequence[Node], order: Order, forms: Sequence[Form], moved: Sequence[Broken]) -> list[int]:
+    """The events that could have moved as others did, by number: those with an order, in the same branches.
+
+    A branch is loosened by itself, so noise inside it need not show in others; what crossed a barrier did not
+    move inside a branch. `tree` has the nodes of the declared order, the outer before the inner.
+    """
+    kinds: set[str] = set()
+    for pair in {frozenset((forms[one.moved][2], forms[one.passed][2])) for one in moved}:
+        kinds.update([node.kinds for node in tree if pair.issubset(node.kinds)][-1])
+    return [
+        number
+        for number, form in enumerate(forms)
+        if form[2] in kinds and ordered_class(order, form[0]) is not None
+    ]
 
 
 class OrderingKey(NamedTuple):

@@ -36,7 +36,7 @@ from twinstream.calibration.evidence import (
     field_text,
 )
 from twinstream.calibration.fields import Left, LeftOrder, Noise, noise_of, unlike
-from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, no_noise, ordered
+from twinstream.calibration.ordering import KeyScope, Moves, OrderingKey, broken, looser, movable, no_noise
 from twinstream.calibration.pairing import RunPairing, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
@@ -53,6 +53,7 @@ from twinstream.core.events import Form, Side, alike
 from twinstream.core.pairing.alignment import copies
 from twinstream.errors import SettingsError, SpecError
 from twinstream.spec.codec.codec import Codec
+from twinstream.spec.file.orders import nodes
 from twinstream.spec.file.paths import Path, overlap, parse_path
 from twinstream.spec.file.source import dump
 from twinstream.spec.laws.equality import equality_paths
@@ -273,7 +274,8 @@ class _Search:
         if not moved:
             return moved, None
         columns = Members([self._runs.left[i].value for i, _ in alike])
-        within = ordered(reading.codec.order, forms)
+        tree = list(nodes(draft.spec.order, draft.spec.compared_kinds))
+        within = movable(tree, reading.codec.order, forms, breaks)
         part = no_noise(breaks, within, examined(columns, [one.path for one in noise]))
         if part is None:
             return moved, None

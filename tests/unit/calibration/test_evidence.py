@@ -89,6 +89,32 @@ def test_events_without_an_order_need_not_have_moved_against_one(tmp_path: Path,
     assert answer.found.result == "proposed"
 
 
+def test_noise_in_one_branch_need_not_show_in_another(tmp_path: Path) -> None:
+    """Half of the events are in the other branch, whose order is kept, and stays declared."""
+    both = "{parallel: {a: {kinds: [night], order: total}, b: {kinds: [ride], order: total}}}"
+    one = [{"type": ("eod", "ride")[n % 2], "id": n} for n in range(400)]
+    rides = Random(4).sample(one[1::2], 200)
+    other = [event for pair in zip(one[::2], rides, strict=True) for event in pair]
+    answer = calibrated(one, other, spec_file(tmp_path, f"{RIDES}order: {both}\n"))
+    orders = {name: branch["order"] for name, branch in outcome(answer)[1]["parallel"].items()}
+    assert (answer.found.result, orders) == ("proposed", {"a": "total", "b": "unordered"})
+
+
+def test_what_only_events_of_one_branch_do_at_a_barrier_is_no_noise(tmp_path: Path) -> None:
+    """To give the barrier up would hide it of the other branch, too."""
+    kinds = "kinds: {day: {where: {type: day}}, night: {where: {type: eod}}, ride: {}}\n"
+    both = "{parallel: {a: {kinds: [night], order: total}, b: {kinds: [ride], order: total}}}"
+    one, other = [], []
+    for day in range(40):
+        inside = [{"type": ("eod", "ride")[n % 2], "id": f"{day}.{n}"} for n in range(10)]
+        end = {"type": "day", "id": f"{day}"}
+        one += [*inside, end]
+        other += [*inside[:-1], end, inside[-1]]
+    answer = calibrated(one, other, spec_file(tmp_path, f"{kinds}order: {{barrier: day, inner: {both}}}\n"))
+    assert answer.found.result == "unexplained"
+    assert "2 of the 3 values of `type`" in answer.found.unexplained[0].why
+
+
 def test_only_the_rule_that_is_broken_is_given_up(tmp_path: Path) -> None:
     rules = '[[night, "*"], {pair: [ride, ride], same: [taxi]}]'
     file = spec_file(tmp_path, f"{RIDES}order: {{dependent: {rules}}}\n")
