@@ -29,9 +29,11 @@ DEPTH_LIMIT = 128
 _PLAIN_EXPONENTS = range(-4, 16)
 _FLOAT_DIGITS = 10**15
 """A decimal of fewer digits is the shortest one that reads back as its nearest float."""
-_INT_DIGITS = 18
-_INT = 10**_INT_DIGITS
+_INT = 10**18
 """A larger whole number is a decimal: Python's `int` is slow to read and to write then, and bounded."""
+
+_LONGEST_OF_64_BITS = 20
+"""The digits, or sign and digits, of the longest whole number that orjson reads as one."""
 
 
 def parse(record: bytes, around: int = 0) -> Any:
@@ -122,8 +124,8 @@ _quote = json.encoder.encode_basestring
 
 
 def _whole(text: str) -> int | Decimal:
-    """An exact number."""
-    return int(text) if len(text) <= _INT_DIGITS else Decimal(text)
+    """An exact number: an int as far as the quick reader has one, so that spelling decides no type."""
+    return int(text) if len(text) <= _LONGEST_OF_64_BITS else Decimal(text)
 
 
 def _fraction(text: str) -> Decimal:

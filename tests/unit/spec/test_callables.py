@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.canonical import parse
 from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import friendly
 from twinstream.spec.load import load
@@ -129,6 +130,13 @@ def test_a_function_of_an_equality_that_is_not_there_is_named_with_its_field(tmp
     said = r"ads.yaml:6: `equality.any_of.row`: module .* has no function 'nothing'"
     with pytest.raises(SpecError, match=said):
         load(file)
+
+
+@pytest.mark.parametrize("whole", [1541815603606036480, -(2**63), 2**64 - 1])
+def test_a_whole_number_comes_as_one_however_the_rest_is_spelled(whole: int) -> None:
+    for rest in ('"é"', r'"\u00e9"', "2.5", "2.50"):
+        value = friendly(parse(f'{{"id":{whole},"rest":{rest}}}'.encode()))
+        assert (value["id"], type(value["id"])) == (whole, int)
 
 
 def test_numbers_come_as_a_program_expects_them() -> None:

@@ -55,6 +55,17 @@ def test_null_is_not_absent_unless_it_is_declared_so(_: str, one: str, other: st
 
 # -- quantum ---------------------------------------------------------------------------------------------
 
+
+def test_how_long_a_number_is_spelled_decides_nothing() -> None:
+    zeros = "0" * 1_000
+    for rule, one, other in (
+        ("quantum: {a: 1}", "0.5", f"0.5{zeros}"),
+        ("quantum: {a: 7}", "1e600", f"1{zeros[:600]}"),
+        ("tolerance: {a: {abs: 1}}", "1e600", f"1{zeros[:600]}"),
+    ):
+        assert equal(codec(f"{{{rule}}}"), f'{{"a":{one}}}', f'{{"a":{other}}}')
+
+
 ROUNDED = table("numbers are rounded to the nearest multiple")
 
 

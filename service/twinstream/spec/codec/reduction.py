@@ -233,8 +233,16 @@ def number_of(value: Any) -> Fraction | None:
         return Fraction(repr(value)) if isfinite(value) else None
     if kind is not Decimal:
         return None
-    written = abs(value.adjusted()) + len(value.as_tuple().digits)
-    return Fraction(value or 0) if not value or written < DIGITS_LIMIT else None
+    if not value:
+        return Fraction(0)
+    digits, beyond = value.as_tuple().digits, abs(value.adjusted())
+    short = beyond + len(digits) < DIGITS_LIMIT or beyond + _without_zeros(digits) < DIGITS_LIMIT
+    return Fraction(value) if short else None
+
+
+def _without_zeros(digits: Sequence[int]) -> int:
+    """The number of digits up to the last one that is not 0: how a number is spelled does not matter."""
+    return next(at for at in range(len(digits), 0, -1) if digits[at - 1])
 
 
 def _each(change: Change) -> Change:

@@ -97,6 +97,16 @@ def test_an_enum_value_without_a_name_is_its_number() -> None:
     assert decoder(FILE)(b"\x48\x07")["kind"] == 7
 
 
+def test_of_two_names_of_an_enum_value_the_first_one_is_its_name() -> None:
+    holder = message("Holder", ".ads.HolderEnum kind")
+    described = file("h.proto", holder)
+    kinds = described.enum_type.add(name="HolderEnum")
+    kinds.options.allow_alias = True
+    for number, name in enumerate(["NONE", "BANNER", "AD"]):
+        kinds.value.add(name=name, number=min(number, 1))
+    assert decoder(described, name="ads.Holder")(b"\x08\x01") == {"kind": "BANNER"}
+
+
 @pytest.mark.parametrize(("key", "names"), [("bool", {"true", "false"}), ("sint64", {"-1", "2"})])
 def test_keys_of_maps_are_texts(key: str, names: set[str]) -> None:
     holder = message("Holder", "repeated .ads.Holder.MEntry m")

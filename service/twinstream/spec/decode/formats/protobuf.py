@@ -263,7 +263,8 @@ class _Converter:
         if field.message_type is not None:
             return self.message
         if field.enum_type is not None:
-            names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+            # Of several names of a number the first one counts, as in Protobuf's own JSON.
+            names = {value.number: value.name for value in reversed(list(field.enum_type.values))}
             return lambda number: names.get(number, number)
         return _text if field.type == FieldDescriptor.TYPE_STRING else _same
 
