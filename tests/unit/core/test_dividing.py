@@ -111,3 +111,15 @@ def test_a_hole_of_one_shard_is_one_of_the_whole_and_that_of_the_whole_is_one_of
     calm[3].overflow("limits.unmatched_events (1)")
     assert whole_of(driver, calm).certainty.tainted
     assert [whole_of(driver, calm).unmatched(side) for side in Side] == [0, 0]
+
+
+def test_what_one_shard_has_told_of_the_partitions_of_pairs_the_whole_and_its_shards_do_not_tell_again() -> (
+    None
+):
+    driver = Driver(spec("{per_key: [k]}", "co_partitioned: true"))
+    shards = shards_of(driver)
+    shards[2].watch.keeps_partitions = False
+    whole = whole_of(driver, shards)
+    assert not whole.watch.keeps_partitions
+    driver.comparison = whole
+    assert not any(shard.watch.keeps_partitions for shard in shards_of(driver))

@@ -294,6 +294,7 @@ def _knowledge(states: Sequence[State]) -> State:
         "overflowing": any(state["overflowing"] for state in states),
         "halted": any(state["halted"] for state in states),
         "homes": _by_side(states, "homes", partial(_in_turns, key=itemgetter(0))),
+        "keeps_partitions": all(state.get("keeps_partitions", True) for state in states),
         "holes": _in_turns([state["holes"] for state in states], key=tuple),
         "unclear": max(state["unclear"] for state in states),
         "doubts": {

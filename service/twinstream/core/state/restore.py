@@ -47,6 +47,8 @@ def restore(
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
     for homes, known in zip(comparison.watch.key_partitions, state["homes"], strict=False):
         homes.restore(known)
+    if not state.get("keeps_partitions", True):  # An earlier version forgot it.
+        comparison.watch.keeps_partitions = False
     comparison.clocks.restore(state)
     comparison.suspected.restore(state.get("suspected", NOTHING))  # An earlier version forgot it.
     if comparison.checks:

@@ -98,6 +98,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "moments": [certainty.moment, certainty.proven.at, comparison.ending.disputed_at],
         "overflowing": comparison.overflowing,
         "homes": [homes.state(whole=whole) for homes in comparison.watch.key_partitions],
+        "keeps_partitions": comparison.watch.keeps_partitions,
         **comparison.clocks.state(),
         "suspected": comparison.suspected.state(),
         "bags": {} if bags is None else bags.state(whole=whole),

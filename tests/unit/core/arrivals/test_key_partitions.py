@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.arrivals import key_partitions as homes
 from twinstream.core.arrivals.key_partitions import FIRST, SAMPLE, KeyPartitions, merged
 from twinstream.core.events import Form
@@ -102,3 +103,15 @@ def test_a_change_has_the_classes_since_the_last_state_and_the_newest_partition_
     again.restore(merged(states))
     moved = [list(again.displaced(forms(lane), 9)) for lane in "abcde"]
     assert moved == [[], [], [(0, 4)], [(0, 4)], [(0, 4)]]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_pair_of_two_partitions_is_told_once_whatever_comes_over_a_restart(restarts: bool) -> None:
+    driver = Driver(spec("unordered", "co_partitioned: true"))
+    for number in range(3):
+        driver.feed(LEFT, [record({"v": number})], partition=0)
+        driver.feed(RIGHT, [record({"v": number})], partition=1)
+        if restarts:
+            driver.restart()
+    (hole,) = driver.comparison.holes
+    assert "`co_partitioned: true`" in hole.reason
