@@ -44,7 +44,7 @@ class Copies:
     def arrange(self, partition: int, events: Iterable[Event]) -> list[Event]:
         """Take events of one partition; return the events that can be compared now, in order.
 
-        Complexity: O(1) an event, and O(p) in the partitions for each barrier.
+        Complexity: O(1) an event, and O(p log p) in the partitions for each barrier.
         """
         self.partitions |= {partition}
         self._waiting.setdefault(partition, deque()).extend(events)
@@ -74,7 +74,7 @@ class Copies:
         self.surplus += others
         self._delivered.clear()
         self._contents.clear()
-        for partition in tuple(self._waiting):
+        for partition in sorted(self._waiting):  # By number: a restart forgets which one wrote first.
             self._advance(partition, ready)
 
     def finish(self) -> list[Event]:
@@ -89,11 +89,13 @@ class Copies:
         return len(self._delivered) + sum(map(len, self._waiting.values()))
 
     def __iter__(self) -> Iterator[Event]:
-        """The waiting events, those of each partition in order."""
-        for partition, waiting in self._waiting.items():
-            if (delivered := self._delivered.get(partition)) is not None:
-                yield delivered
-            yield from waiting
+        """The waiting events, those of each partition in order; the partition that delivered first is first.
+
+        Nothing waits in a partition that has not delivered its copy.
+        """
+        for partition, delivered in self._delivered.items():
+            yield delivered
+            yield from self._waiting[partition]
 
     def state(self) -> dict[str, Any]:
         """The state as plain data."""
@@ -104,7 +106,10 @@ class Copies:
         }
 
     def restore(self, state: Mapping[str, Any], held: Mapping[PartitionOffset, Event]) -> None:
-        """Take over the `state`; `held` are the unsettled events, by place."""
+        """Take over the `state`; `held` are the unsettled events, by place.
+
+        The copies are delivered in the same order as before, so the same ones are unequal to others.
+        """
         self.lacking = frozenset(state["lacking"])
         for partition, offset in state["places"]:
             self.partitions |= {partition}

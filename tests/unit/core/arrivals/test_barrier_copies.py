@@ -49,6 +49,23 @@ def test_unequal_copies_are_a_hole(driver: Driver) -> None:
     assert (hole.side, hole.partition) == (LEFT, 1)
 
 
+@pytest.mark.parametrize("restarts", [(), (1,), (0, 1)])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_an_unequal_copy_is_the_same_one_over_a_restart_whichever_partition_wrote_first(
+    order: Sequence[int], restarts: Sequence[int]
+) -> None:
+    driver = Driver(spec(ORDER, KINDS))
+    driver.comparison.expect_partitions(LEFT, range(3))
+    feed(driver, LEFT, (0, ride(0)), (1, ride(1)), (2, ride(2)))
+    for number, partition in enumerate(order[:2]):
+        feed(driver, LEFT, (partition, day(number)), (partition, day(3 + number)))
+        if number in restarts:
+            driver.restart()
+    feed(driver, LEFT, (order[2], day(0)), (order[2], day(3)))
+    second_epoch = sorted(order[:2])
+    assert [hole.partition for hole in driver.comparison.holes] == [*order[1:], second_epoch[1], order[2]]
+
+
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize(
     ("numbers", "unequal"), [((10, 10.25, 10.5), False), ((10, 10.5, 9.5), True), ((10, 10, 11), True)]
