@@ -56,7 +56,6 @@ class ByWatermark:
     ) -> None:
         self._rows, self._window_end_of, self._put, self._hand_on = rows, window_end_of, put, hand_on
         self._ends: tuple[list[Any], list[Any]] = ([], [])
-        self._first_end: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
         self._serial = count()
         self._passed_ms: list[int | None] = [None, None]
 
@@ -88,13 +87,15 @@ class ByWatermark:
             if passed_ms is not None and end_ms <= passed_ms:
                 step.differing.append(_late(side, event))
                 continue
-            self._await_end(side, end_ms, self._put(side, event, step))
+            key = self._put(side, event, step)
+            row = self._rows[side].get(key)
+            assert row is not None, "it was put there"
+            if row.first_end_ms is None or end_ms < row.first_end_ms:
+                self._await_end(side, end_ms, key, row)
 
-    def _await_end(self, side: Side, end_ms: int, key: Hashable) -> None:
-        first = self._first_end[side].get(key)
-        if first is None or end_ms < first:
-            self._first_end[side][key] = end_ms
-            heappush(self._ends[side], (end_ms, next(self._serial), key))
+    def _await_end(self, side: Side, end_ms: int, key: Hashable, row: Row) -> None:
+        row.first_end_ms = end_ms
+        heappush(self._ends[side], (end_ms, next(self._serial), key))
 
     def _end_of(self, event: Event) -> int:
         assert self._window_end_of is not None, "the watermark settles windows"
@@ -107,13 +108,12 @@ class ByWatermark:
         while ends and ends[0][0] <= passed_ms:
             first, _, key = heappop(ends)
             row = rows.get(key)
-            if row is None or self._first_end[side].get(key) != first:
+            if row is None or row.first_end_ms != first:
                 continue
-            del self._first_end[side][key]
             if row.event[OFFSET] >= written.get(row.event[PARTITION], math.inf):
                 step.holes.append((side, row.event, EARLY))
             if (end_ms := self._end_of(row.event)) > passed_ms:
-                self._await_end(side, end_ms, key)
+                self._await_end(side, end_ms, key, row)
             else:
                 self._hand_on(side, key, rows.pop(key), step)
 
@@ -130,7 +130,8 @@ class ByWatermark:
     def put_back(self, side: Side, rows: Iterable[tuple[Hashable, Row, int]]) -> None:
         """Take over restored rows of a side, each with its key."""
         for key, row, _ in rows:
-            self._await_end(side, self._end_of(row.event), key)
+            end_ms = self._end_of(row.event) if row.first_end_ms is None else row.first_end_ms
+            self._await_end(side, end_ms, key, row)
 
 
 def _late(side: Side, event: Event) -> Finding:

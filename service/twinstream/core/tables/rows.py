@@ -41,9 +41,11 @@ class Row:
 
     `since` and `since_ms` are offset and time of the first row that is not settled, `replaced` is the number
     of rows before this one, `last` are the places of the last of these. `stage` belongs to who settles it.
+    `first_end_ms` is the first end that this row and those before it have named, as far as that has not
+    passed; where no watermark settles rows, it is None.
     """
 
-    __slots__ = ("event", "last", "replaced", "since", "since_ms", "stage")
+    __slots__ = ("event", "first_end_ms", "last", "replaced", "since", "since_ms", "stage")
 
     def __init__(self, event: Event) -> None:
         self.event = event
@@ -52,6 +54,7 @@ class Row:
         self.replaced = 0
         self.last: list[PartitionOffset] = []
         self.stage: Any = None
+        self.first_end_ms: int | None = None
 
     def replace(self, event: Event) -> Event:
         """Put a later row in the place of this one, and return the one replaced."""
@@ -191,21 +194,28 @@ class PendingRows:
             "replaced": [row.replaced for row in rows],
             "last": [list(map(list, row.last)) for row in rows],
             "stages": stages + [WAITS] * len(waiting),
+            "first_ends_ms": [row.first_end_ms for row in rows],
         }
 
     def restore(
         self, state: Mapping[str, list[Any]], held: Mapping[PartitionOffset, Event]
     ) -> list[tuple[Hashable, Row, int]]:
-        """Take over the `state`; returns each row with its key and stage, but for those that wait."""
+        """Take over the `state`; returns each row with its key and stage, but for those that wait.
+
+        The state of an earlier version has no first ends.
+        """
         names = ("partitions", "offsets", "since", "since_ms", "replaced", "last", "stages")
+        columns = [state[name] for name in names]
+        first_ends_ms = state.get("first_ends_ms", [None] * len(columns[0]))
         found = []
-        for partition, offset, *known, last, stage in zip(*(state[name] for name in names), strict=True):
+        for first_end_ms, partition, offset, *known, last, stage in zip(first_ends_ms, *columns, strict=True):
             if stage == WAITS:
                 self.wait(held[partition, offset])
                 continue
             row = Row(held[partition, offset])
             row.since, row.since_ms, row.replaced = known
             row.last = list(map(tuple, last))
+            row.first_end_ms = first_end_ms
             key = self.key(row.event)
             self._add(key, row)
             found.append((key, row, stage))

@@ -9,7 +9,10 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, SPEAKING, Driver, record
 from twinstream.core.clocks.input import Finished
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 from twinstream.core.tables import by_watermark
 from twinstream.spec.load import loads
 
@@ -146,6 +149,36 @@ def test_rows_too_many_to_wait_fold_and_a_late_one_among_them_is_a_hole(
         reading.hear(side, said[:3])
     assert [hole.reason for hole in reading.driver.comparison.holes] == [by_watermark.EARLY] * holes * 2
     assert (reading.driver.comparison.diverged, reading.driver.comparison.matched) == (False, 1)
+
+
+@restarts
+def test_a_row_too_many_that_replaced_one_of_a_closed_window_is_a_hole_whatever_window_it_names(
+    monkeypatch: pytest.MonkeyPatch, restarts: bool
+) -> None:
+    monkeypatch.setattr(by_watermark, "WAITING_LIMIT", 1)
+    driver = Driver(loads(WINDOWS.replace("[k, end]", "[k]")))
+    driver.feed(LEFT, [record({"k": key, "end": end, "v": key}) for key, end in ((1, 5), (1, 50), (9, 90))])
+    if restarts:
+        driver.restart()
+    for batch, written in enumerate((1, 1, 1, 3), 1):
+        said = Finished("q", "r", batch, {("in", 0): batch}, 10, {0: written})
+        driver.comparison.note_finished(LEFT, said)
+        driver.look()
+    assert [hole.reason for hole in driver.comparison.holes] == [by_watermark.EARLY]
+
+
+def test_the_rows_of_a_state_of_an_earlier_version_are_settled_by_their_own_windows() -> None:
+    reading = Reading()
+    reading.follow(LEFT, [Batch([1], 0)], [1])
+    state = snapshot(reading.driver.comparison)
+    for rows in state["tables"]["rows"]:
+        del rows["first_ends_ms"]
+    reading.driver.comparison = Comparison(reading.driver.comparison.rules)
+    restore(reading.driver.comparison, state, reading.driver.codec.form_again, 0.0)
+    reading.follow(RIGHT, [Batch([1], 0), IDLE, IDLE], [3])
+    assert reading.driver.comparison.matched == 0
+    reading.follow(LEFT, [IDLE, IDLE], [2])
+    assert reading.driver.comparison.matched == 1
 
 
 def test_recorded_rows_that_no_control_record_speaks_of_are_folded_at_the_end(
