@@ -130,7 +130,7 @@ class Index(ABC):
     def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:  # noqa: ARG002 - a bag has some
         """The unmatched copies of each form of a bag, with the time since which there always was a copy.
 
-        Only forms whose oldest copy came later than that.
+        Only forms whose oldest copy came at another time: later, or earlier where Kafka's times go back.
         """
         return iter(())
 

@@ -288,7 +288,7 @@ class LanesIndex(Index):
         """Complexity: O(c) in the chains, and in the lanes that lost a copy since the last call."""
         lanes, chained = self.held[side], self._chained[side]
         for lane, queue in tuple(chained.items()):
-            if self._is_bag(lane) and lanes.get(lane) is queue and queue.since_ms < queue[0][3]:
+            if self._is_bag(lane) and lanes.get(lane) is queue and queue.since_ms != queue[0][3]:
                 yield queue.since_ms, queue
             else:
                 del chained[lane]

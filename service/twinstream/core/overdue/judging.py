@@ -92,7 +92,10 @@ class Judge:
         until = self.until(side, reading)
         if until == -math.inf:
             return 0
-        long = [copies for since_ms, copies in self.apart.index.chains(side) if since_ms <= until]
+        chains = self.apart.index.chains(side)
+        long = [
+            copies for since_ms, copies in chains if since_ms <= until and since_ms < copies[0][TIMESTAMP_MS]
+        ]
         if not long:
             return 0
         is_overdue = self.clock.is_overdue(side, reading)

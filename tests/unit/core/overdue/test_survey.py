@@ -35,6 +35,20 @@ AT_END = (True, True)
         pytest.param("L:a=1@0 R:a=2@0 both@0-100 ?", NAMED, [0], ["changed"], id="two of one identity"),
         pytest.param("L:a@1000 both:a@1001-1200 ?", PROVES, [1], [], id="a lost copy behind fresh ones"),
         pytest.param("L:a@1000 both:a@1001-1200 restart ?", "", [1], [], id="also after a restart"),
+        pytest.param(
+            "both@0-200 L:a@150 L:a@100 R:a@150 ? L:a@205 R:a@205 both@200-206 ?",
+            "",
+            [1, 0],
+            [],
+            id="not by an older copy that was read later",
+        ),
+        pytest.param(
+            "both@0-200 L:a@150 L:a@100 R:a@150 ? restart L:a@205 R:a@205 both@200-206 ?",
+            "",
+            [1, 0],
+            [],
+            id="nor after a restart",
+        ),
         pytest.param("both@900-1000 L:a@1000 both:a@1001-1060 ?", "", [0], [], id="not before it is overdue"),
     ],
 )
