@@ -20,7 +20,7 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import compress, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -34,7 +34,17 @@ from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.looks import Look
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
-from twinstream.core.events import FORM, OFFSET, PARTITION, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
+from twinstream.core.events import (
+    FORM,
+    OFFSET,
+    PARTITION,
+    ROUTE,
+    TIMESTAMP_MS,
+    Event,
+    PartitionOffset,
+    Side,
+    place_in_side,
+)
 from twinstream.core.matching.index import Hooks, Index, Pairs, node_of_scopes
 from twinstream.core.order import Epochs, Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
@@ -97,6 +107,8 @@ class OpenScopes:
         self._credit, self._size = 0, 0
         self._over = False
         self._explanations, self._closed = 0, 0
+        self._saved_since_lost: list[tuple[Any, ...]] = []
+        """What the last state had of `since_lost`: by scope and side, where the events begin and end."""
 
     def hooks(self) -> Hooks:
         """The functions that the index calls."""
@@ -530,6 +542,31 @@ class OpenScopes:
             for scope in self.scopes
         ]
 
+    def since_lost(self, *, whole: bool) -> list[list[Any]] | None:
+        """What is kept to find where the sides of lost scopes meet again: events as columns, by side.
+
+        The first of each row is the number of the scope in `state`. None if nothing has changed since the
+        last call, unless `whole`. What is kept grows at its end and shrinks at its beginning, so these two
+        tell whether it has changed.
+
+        Complexity: O(1) an open scope, O(n) in the events that are kept.
+        """
+        lost = ((number, scope) for number, scope in enumerate(self.scopes) if scope.lost)
+        found = [(number, kept) for number, scope in lost if any(kept := scope.owner.kept_since_lost(scope))]
+        before = self._saved_since_lost
+        self._saved_since_lost = [(number, *map(_ends_of, kept)) for number, kept in found]
+        if not whole and self._saved_since_lost == before:
+            return None
+        return [
+            [number, event_columns(left, timed=True), event_columns(right, timed=True) | self._copies(right)]
+            for number, (left, right) in found
+        ]
+
+    def _copies(self, events: Sequence[Event]) -> dict[str, list[bool]]:
+        """A column that says which events are repeats, where the rules ask for them."""
+        repeats = self._ledger.repeats
+        return {} if repeats is None else {"repeats": list(map(repeats.is_copy, events))}
+
     def restore(
         self,
         states: Iterable[dict[str, Any]],
@@ -546,3 +583,18 @@ class OpenScopes:
             self.scopes[scope] = None
             index.adopt(scope, example[FORM][ROUTE])
             scope.restore(state, held)
+
+    def restore_since_lost(self, rows: Iterable[Sequence[Any]], reader: EventReader) -> None:
+        """Take over what is `since_lost`, after the scopes."""
+        scopes = tuple(self.scopes)
+        for number, *sides in rows:
+            left, right = (list(reader.events(columns)) for columns in sides)
+            scopes[number].owner.keep_since_lost(scopes[number], (left, right))
+            if self._ledger.repeats is not None:
+                self._ledger.repeats.mark(compress(right, sides[Side.RIGHT]["repeats"]))
+            self._saved_since_lost.append((number, _ends_of(left), _ends_of(right)))
+
+
+def _ends_of(events: Sequence[Event]) -> tuple[PartitionOffset, ...]:
+    """The places of the first and the last of some events of one side."""
+    return tuple(place_in_side(event) for event in (*events[:1], *events[-1:]))

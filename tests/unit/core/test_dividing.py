@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.rides import KINDS
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
@@ -13,6 +14,7 @@ from twinstream.core.state.snapshot import snapshot
 from twinstream.spec.compile.addresses import Addresses
 
 SHARDS = 4
+LOST = "limits: {scope_events: 32}"
 EVENT_TIME = "overdue: {clock: event_time, field: n, unit: s, after: 1s}"
 
 
@@ -123,3 +125,28 @@ def test_what_one_shard_has_told_of_the_partitions_of_pairs_the_whole_and_its_sh
     assert not whole.watch.keeps_partitions
     driver.comparison = whole
     assert not any(shard.watch.keeps_partitions for shard in shards_of(driver))
+
+
+def test_what_lost_scopes_keep_goes_with_the_scope_of_each_key() -> None:
+    driver = Driver(spec("{by_key: [k], inner: {barrier: day, inner: unordered}}", f"{KINDS}{LOST}"))
+    keys = range(8)
+
+    def end_of_day(key: int) -> list[bytes]:
+        return [record({"t": "day", "k": key, "n": 2}), event(key, 5), event(key, 6)]
+
+    for key in keys:
+        for side in Side:
+            numbers = range(100 * side, 100 * side + 40)
+            driver.feed(side, [*(event(key, number) for number in numbers), end_of_day(key)[0]])
+    driver.comparison.review()
+    assert all(scope.lost for scope in driver.comparison.scopes)
+    assert len(driver.comparison.scopes) == len(keys)
+    for key in keys[1:]:
+        driver.feed(LEFT, end_of_day(key))
+    shards = shards_of(driver)
+    assert sum(len(snapshot(shard)["since_lost"]) for shard in shards) == len(keys) - 1
+    driver.comparison = whole_of(driver, shards)
+    for key in reversed(keys):
+        driver.feed(RIGHT, end_of_day(key))
+    assert driver.comparison.matched == 3 * (len(keys) - 1)
+    assert len(driver.comparison.scopes) == 1

@@ -165,6 +165,10 @@ class Repeats:
         places = map(tuple, state["marked"])
         self._marked = {id(event): event for place in places if (event := held.get(place)) is not None}
 
+    def mark(self, events: Iterable[Event]) -> None:
+        """Take over repeats that are not held, but may come back."""
+        self._marked.update((id(event), event) for event in events)
+
 
 def merged(states: Sequence[RepeatsState], gone: Sequence[Iterable[Sequence[int]]]) -> RepeatsState:
     """Several states, the first of them whole, as one whole state; `gone` are the places left before each."""

@@ -8,7 +8,7 @@ Beyond `limit` events the oldest epochs are dropped, since a later barrier will 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 from twinstream.core.events import Event, Side
@@ -37,6 +37,19 @@ class BarrierResync:
         self._epochs[side].append([barrier])
         self._trim(side)
         return None
+
+    def kept(self, side: Side) -> list[Event]:
+        """The events of a side that are kept, in their order."""
+        return list(chain.from_iterable(self._epochs[side]))
+
+    def keep(self, side: Side, events: Iterable[Event], is_barrier: Callable[[Event], bool]) -> None:
+        """Take over what was `kept` of a side, which begins with a barrier."""
+        epochs = self._epochs[side]
+        for event in events:
+            if is_barrier(event):
+                epochs.append([event])
+            else:
+                epochs[-1].append(event)
 
     def _trim(self, side: Side) -> None:
         epochs = self._epochs[side]

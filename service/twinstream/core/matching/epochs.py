@@ -373,6 +373,17 @@ class EpochsIndex(Index):
         else:
             self._open.adopt(scope, route)
 
+    def kept_since_lost(self, scope: SetAside) -> tuple[list[Event], list[Event]]:
+        if self._lost is None or scope is not self._aside:
+            return [], []
+        return self._lost.kept(Side.LEFT), self._lost.kept(Side.RIGHT)
+
+    def keep_since_lost(self, scope: SetAside, kept: tuple[Sequence[Event], Sequence[Event]]) -> None:
+        assert scope is self._aside, "it was adopted"
+        self._lost = BarrierResync(self._hooks.limit, self._hooks.equal)
+        for side in Side:
+            self._lost.keep(side, kept[side], lambda event: route_at(event, self._depth) is BARRIER)
+
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         if scope is not self._aside:
             return self._resume_inner(scope, tails)

@@ -165,6 +165,14 @@ class Index(ABC):
     def adopt(self, scope: SetAside, route: Any) -> None:
         """Set aside again the empty part that belongs to `scope`, which has an event of this route."""
 
+    def kept_since_lost(self, scope: SetAside) -> tuple[list[Event], list[Event]]:  # noqa: ARG002 - epochs keep
+        """The events by side that are kept to find where the sides of a lost scope meet again."""
+        return [], []
+
+    def keep_since_lost(self, scope: SetAside, kept: tuple[Sequence[Event], Sequence[Event]]) -> None:
+        """Take over what was `kept_since_lost` for a lost scope that was adopted."""
+        raise AssertionError(f"{self} keeps none of {kept} for {scope}")
+
     @abstractmethod
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Take back the part that a scope stands for, and feed the events that the scope did not settle.

@@ -72,6 +72,7 @@ def divided(state: State, shard_of: ShardOf, shards: int) -> list[Part]:
     homes = [_homes(columns, numbers) for columns, numbers in zip(state["held"], held, strict=True)]
     leftovers = {name: [_dealt_by_record(one, shard_of, shards) for one in state[name]] for name in LEFTOVERS}
     scopes = [(_shard_of_scope(scope, shard_of, homes), scope) for scope in state["scopes"]]
+    since_lost = _dealt_since_lost(state, [shard for shard, _ in scopes], shards)
     waiting = [_dealt(columns, numbers, shards) for columns, numbers in zip(state["held"], held, strict=True)]
     rooms = _dealt_bags(state["bags"], shard_of, shards)
     parts = [
@@ -80,6 +81,7 @@ def divided(state: State, shard_of: ShardOf, shards: int) -> list[Part]:
             "held": [dealt[number] for dealt in waiting],
             **{name: [dealt[number] for dealt in sides] for name, sides in leftovers.items()},
             "scopes": [scope for shard, scope in scopes if shard == number],
+            "since_lost": since_lost[number],
             "chains": [
                 [row for row in state["chains"][side] if homes[side][row[0], row[1]] == number]
                 for side in Side
@@ -126,6 +128,16 @@ def _shard_of_scope(scope: State, shard_of: ShardOf, homes: Sequence[Mapping[Par
             "an open difference touches several keys: move it to 1 shard, or when it closes"
         )
     return found.pop()
+
+
+def _dealt_since_lost(state: State, homes: Sequence[int], shards: int) -> list[list[Any]]:
+    """What lost scopes keep, for the shard of each scope; `homes` are these. Scopes are numbered anew."""
+    own = [[number for number, home in enumerate(homes) if home == shard] for shard in range(shards)]
+    dealt: list[list[Any]] = [[] for _ in range(shards)]
+    for number, *kept in state.get("since_lost", ()):
+        home = homes[number]
+        dealt[home].append([own[home].index(number), *kept])
+    return dealt
 
 
 def _dealt_bags(state: State, shard_of: ShardOf, shards: int) -> list[State]:
@@ -226,6 +238,12 @@ def joined(states: Sequence[State]) -> tuple[State, list[int]]:
         whole[name] = _by_side(timed, name, _chained)
     whole["held"] = list(map(_in_order, _by_side(timed, "held", _chained)))
     whole["scopes"] = [scope for state in timed for scope in state["scopes"]]
+    firsts = accumulate((len(state["scopes"]) for state in timed), initial=0)
+    whole["since_lost"] = [
+        [first + number, *kept]
+        for state, first in zip(timed, firsts, strict=False)
+        for number, *kept in state.get("since_lost", ())
+    ]
     whole["chains"] = _by_side(timed, "chains", lambda rows: sorted(chain.from_iterable(rows)))
     whole["bags"] = _joined_bags([state["bags"] for state in timed])
     return whole, before

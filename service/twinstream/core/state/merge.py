@@ -40,6 +40,8 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     rest["homes"] = list(map(key_partitions.merged, zip(*homes, strict=True)))
     for name in LEFTOVERS:
         rest[name] = next((state[name] for state in reversed(states) if state[name]), [])
+    kept = (state.get("since_lost") for state in reversed(states))
+    rest["since_lost"] = next((rows for rows in kept if rows is not None), [])
     return {**rest, "held": held}
 
 

@@ -75,6 +75,8 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
     if comparison.tables is not None:
         comparison.tables.restore(state["tables"], held)
     comparison.open_scopes.restore(state["scopes"], comparison.index, held, reader)
+    since_lost = state.get("since_lost", ())  # An earlier version forgot it.
+    comparison.open_scopes.restore_since_lost(since_lost, reader)
 
 
 def _restore_waiting(

@@ -106,6 +106,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         **({} if comparison.tables is None else {"tables": comparison.tables.state(whole=whole)}),
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": comparison.open_scopes.state(),
+        "since_lost": comparison.open_scopes.since_lost(whole=whole),
         **({"checks": comparison.checks.state(whole=whole)} if comparison.checks else {}),
     }
 

@@ -6,15 +6,20 @@ import pytest
 
 from tests.support.rides import KINDS, day, ride
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
+from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import delta, snapshot
 
 BAGS = "{barrier: day, inner: unordered}"
+LOST = "limits: {scope_events: 32}"
 
 
 @pytest.fixture
 def driver() -> Driver:
-    return Driver(spec(BAGS, KINDS + "limits: {scope_events: 32}"))
+    return Driver(spec(BAGS, KINDS + LOST))
 
 
 def feed(driver: Driver, *records: bytes, sides: tuple[Side, ...] = (LEFT, RIGHT)) -> None:
@@ -32,9 +37,15 @@ def lose_first_epoch(driver: Driver) -> None:
     assert driver.comparison.matched == 1
 
 
-def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_that(driver: Driver) -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_that(
+    driver: Driver, restarts: bool
+) -> None:
     lose_first_epoch(driver)
-    driver.feed(LEFT, [day(2), ride(5), ride(6)])
+    for one in (day(2), ride(5), ride(6)):
+        driver.feed(LEFT, [one])
+        if restarts:
+            driver.restart()
     driver.feed(RIGHT, [ride(7), day(2), ride(6), ride(5), day(3)])
     assert not driver.comparison.scopes
     assert driver.comparison.matched == 4
@@ -47,6 +58,73 @@ def test_a_lost_scope_passes_over_a_barrier_that_only_one_side_has(driver: Drive
     driver.feed(LEFT, [day(2), ride(5), day(3), ride(6)])
     driver.feed(RIGHT, [day(3), ride(6)])
     assert not driver.comparison.scopes
+    assert driver.comparison.matched == 3
+
+
+@pytest.mark.parametrize("first", Side)
+def test_lost_scopes_meet_again_each_at_its_own_barrier_over_a_restart(first: Side) -> None:
+    driver = Driver(spec("{by_key: [k], inner: {barrier: day, inner: unordered}}", KINDS + LOST))
+
+    def feed_keys(side: Side, *keys: int) -> None:
+        for key in keys:
+            driver.feed(side, [record({"t": "day", "k": key, "n": 9}), ride(5, key=key), ride(6, key=key)])
+            driver.restart()
+
+    for key in range(4):
+        for side in Side:
+            driver.feed(side, [ride(100 * side + number, key=key) for number in range(20)])
+            driver.feed(side, [record({"t": "day", "k": key, "n": 1})])
+        driver.feed(LEFT, [ride(number, key=key) for number in range(300, 320)])
+        driver.feed(RIGHT, [ride(number, key=key) for number in range(400, 420)])
+    driver.comparison.review()
+    assert [scope.lost for scope in driver.comparison.scopes] == [True] * 4
+    before = driver.comparison.matched
+    feed_keys(first, 3, 1)
+    feed_keys(first.other, 1, 2)
+    assert driver.comparison.matched == before + 3
+    feed_keys(first.other, 3)
+    feed_keys(first, 2)
+    assert driver.comparison.matched == before + 9
+    assert len(driver.comparison.scopes) == 1
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_copy_that_a_lost_scope_keeps_is_known_as_one(restarts: bool) -> None:
+    known = "known_differences: [{id: D, when: {divergences: [duplicate]}, owner: me, ceiling: {count: 9}, "
+    driver = Driver(spec(BAGS, f"{KINDS}{LOST}\n{known}expires: 2100-01-01}}]\n"))
+    lose_first_epoch(driver)
+    driver.feed(RIGHT, [day(2), ride(5), ride(5)])
+    if restarts:
+        driver.restart()
+    driver.feed(LEFT, [day(2), ride(5)])
+    driver.end()
+    assert [account.explained for account in driver.comparison.accounts] == [0, 1]
+
+
+def test_what_a_lost_scope_keeps_is_saved_once_until_it_changes(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    found = [snapshot(driver.comparison), delta(driver.comparison)]
+    for records in ([day(2), ride(5)], [], [ride(6)], []):
+        if records:
+            driver.feed(LEFT, records)
+        found.append(delta(driver.comparison))
+    found.append(snapshot(driver.comparison))
+    assert [state["since_lost"] is None for state in found] == [False, True, False, True, False, True, False]
+    assert merged(found[0], found[1:-1])["since_lost"] == found[-1]["since_lost"]
+    ((_, left, right),) = found[-1]["since_lost"]
+    assert (left["records"], right["records"]) == ([day(2), ride(5), ride(6)], [])
+    driver.feed(RIGHT, [day(2)])
+    assert delta(driver.comparison)["since_lost"] == []
+
+
+def test_a_lost_scope_of_a_state_of_an_earlier_version_meets_at_the_next_barrier(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    driver.feed(LEFT, [day(2), ride(5)])
+    state = snapshot(driver.comparison)
+    del state["since_lost"]
+    driver.comparison = Comparison(driver.comparison.rules)
+    restore(driver.comparison, state, driver.codec.form_again, 0.0)
+    feed(driver, day(3), ride(5))
     assert driver.comparison.matched == 3
 
 
