@@ -200,10 +200,14 @@ class Reports:
                 self._await(report.model_copy(update=said))
 
     def _await(self, report: status.DivergenceReport) -> None:
-        """Let a report become final with the save that contains it."""
+        """Let a report become final with the save that contains it.
+
+        It replaces the one with its id. That may be explained: an event whose other half has come now.
+        """
         data = report.model_dump_json().encode()
         if report.explained is None:
             self._bytes += len(data) - len(self._closed.get(report.id, b""))
+            self._explained.pop(report.id, None)
         self._of(report)[report.id] = self.unsaved[report.id] = data
         self._awaiting[report.id] = report.model_copy(update={"provisional": True})
         self._first_seen.pop(report.id, None)

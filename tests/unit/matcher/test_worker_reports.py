@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import orjson
 import pytest
 
@@ -70,6 +72,24 @@ def test_what_known_differences_explain_is_counted_by_rule_and_told_by_examples_
     found = bench.run(bench.restarted())
     assert (bench.reports(), found.divergences.total, _counted(bench)) == (told, 0, 0)
     assert (found.explained_by_rule, found.accounts.reference.explained) == ({"LOST": 150, "EXTRA": 0}, 150)
+
+
+def test_a_difference_whose_first_half_a_rule_explained_is_told_after_the_store_lost_a_part() -> None:
+    rule = "when: {divergences: [missing, extra]}, owner: ann, expires: 2999-01-01, ceiling: {count: 999}"
+    bench = Bench(f"{SPEC}known_differences: [{{id: ONE, {rule}}}]\n")
+    _lose_one(bench)
+    assert bench.run().explained_by_rule == {"ONE": 1}
+    before = copy(bench.storage.stored)
+    bench.write(Side.RIGHT, LOST)
+    bench.write_both(*SAME)
+    assert bench.run().verdict == "DIVERGED"
+    told = bench.reports()
+    assert [(report.kind, report.explained) for report in told.values()] == [("reordered", None)]
+    bench.storage.stored = before
+    bench.write_both(*SAME)
+    bench.settled()
+    bench.run(bench.restarted())
+    assert bench.reports() == told
 
 
 @pytest.mark.parametrize(("beside", "final"), [("changed", 3), ("extra", 0)])
