@@ -192,8 +192,12 @@ class _Records:
         return self._newest.last >= 0
 
     def edge(self, fact: Finished) -> _Edge | None:
-        """The edge that a record makes, None if it does not count."""
-        if fact.written is None or fact.watermark_ms is None:
+        """The edge that a record makes, None if it does not count.
+
+        A batch without a watermark closes nothing, but a row behind it is late for what was closed before.
+        """
+        told_ms = fact.watermark_ms
+        if fact.written is None or (told_ms is None and fact.query != self._query):
             return None
         self.several = self.several or bool(self._query and fact.query != self._query)
         before = self._newest.last
@@ -202,8 +206,8 @@ class _Records:
         self._query = fact.query
         if fact.batch > before:
             self._passed_ms = self._watermark_ms
-        if self._watermark_ms is None or fact.watermark_ms > self._watermark_ms:
-            self._watermark_ms = fact.watermark_ms
+        if told_ms is not None and (self._watermark_ms is None or told_ms > self._watermark_ms):
+            self._watermark_ms = told_ms
         return _Edge(fact.written, self._passed_ms)
 
     def row(self) -> list[Any]:

@@ -233,6 +233,21 @@ def test_records_of_an_earlier_run_and_of_other_topics_say_nothing() -> None:
     assert taken(judge, 101, 900) == []
 
 
+def test_a_row_behind_a_batch_without_a_watermark_is_late_by_the_watermark_before_it() -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100, {0: 1}), finished(1, None, {0: 2}), finished(2, 100, {0: 3})])
+    taken(judge, 500, 500, 100)
+    assert [finding.offset for finding in judge.look({0: 3})] == [2]
+
+
+def test_a_query_without_a_watermark_is_none_of_several() -> None:
+    judge = ClosedWindows()
+    heard(judge, [finished(0, 100), finished(7, None, {0: 0}, query="other"), finished(1, 200, {0: 1})])
+    assert list(judge.look({0: 1})) == []
+    assert taken(judge, 100, 101) == [Finding(0, 0, "is of a window that was closed")]
+    assert judge.unsettled() is None
+
+
 def test_without_records_with_several_queries_and_in_silence_it_is_undecided() -> None:
     judge = ClosedWindows()
     heard(judge, [finished(0, None)])
