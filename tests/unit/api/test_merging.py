@@ -28,7 +28,10 @@ from twinstream.api.state.merging import merged
 from twinstream.core.accounting.match_timeline import united
 from twinstream.status.common import Accounts, Sides
 from twinstream.status.comparison import (
+    CheckedSide,
     CheckpointInfo,
+    CheckState,
+    CheckStatus,
     ComparisonStatus,
     ExplainedCount,
     FoundOverTime,
@@ -40,6 +43,7 @@ from twinstream.status.comparison import (
     Position,
     Reset,
     ShardStatus,
+    Violation,
     Withdrawn,
 )
 from twinstream.status.groups import Group, PartitionShare
@@ -231,6 +235,20 @@ def test_what_several_shards_met_is_one_hole() -> None:
         doubtful("lost", holes=[lost], hole_count=1), doubtful("lost", holes=[lost, own], hole_count=2)
     )
     assert (found.hole_count, [hole.reason for hole in found.holes]) == (2, ["lost", "own"])
+
+
+def test_the_first_violation_is_one_of_a_shard_in_which_violations_count() -> None:
+    def found(state: CheckState, offset: int) -> ShardStatus:
+        first = [Violation(position=Position(topic="t", partition=0, offset=offset), problem="is bad")]
+        side = CheckedSide(state=state, checked=9, violations=1, first=first)
+        return said(
+            status(checks=[CheckStatus(id="a", property="once", text="", gate="fail", candidate=side)])
+        )
+
+    (check,) = both(found("undecided", 5), found("violated", 7)).checks
+    assert check.candidate is not None
+    assert (check.candidate.state, check.candidate.violations) == ("violated", 2)
+    assert [one.position.offset for one in check.candidate.first] == [7]
 
 
 def test_health_is_the_worst_and_names_the_shard() -> None:

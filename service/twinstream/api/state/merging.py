@@ -352,10 +352,12 @@ def _checks(statuses: Sequence[ComparisonStatus]) -> list[CheckStatus]:
 
 
 def _checked(parts: Sequence[CheckedSide | None]) -> CheckedSide | None:
+    """The side of a check; the violations of a shard in which they count come first."""
     found = [part for part in parts if part is not None]
     if not found:
         return None
-    worst = min(found, key=lambda part: _WORST.index(part.state))
+    found.sort(key=lambda part: _WORST.index(part.state))
+    worst = found[0]
     first = [one for part in found for one in part.first][: max(len(part.first) for part in found)]
     counts = {name: sum(getattr(part, name) for part in found) for name in ("checked", "violations")}
     return worst.model_copy(update={**counts, "first": first})
