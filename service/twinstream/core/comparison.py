@@ -94,7 +94,7 @@ class Comparison:
         self.feeding = self._feeding_of(self.clocks, each_pair=pairs is not None)
         self.suspected = Suspected(self.ledger.held, self.clocks.arrival)
         self._surveyor = self._surveyor_of(self.clocks)
-        self.checks = Checks(rules.checks, self.holes)
+        self.checks = Checks(rules.checks, self.certainty.tainting)
         self.cut_short = self.overflowing = False
         self.ending = Ending(rules, self.differences, self.arrivals, self.partnerless, self.bags)
         self.ended = self.ending.ended

@@ -97,6 +97,16 @@ def test_what_was_found_is_restored() -> None:
     assert after == before
 
 
+def test_in_a_state_of_an_earlier_version_each_hole_may_taint_a_check() -> None:
+    driver, again = Driver(spec("{per_key: [k]}")), Driver(spec("{per_key: [k]}"))
+    driver.comparison.certainty.note_unclear(Hole("a copy or not", RIGHT, 0, 1))
+    assert driver.comparison.certainty.tainting == []
+    earlier = {name: part for name, part in snapshot(driver.comparison).items() if name != "tainting"}
+    restore(again.comparison, earlier, again.codec.form, read_at=7.0)
+    assert again.comparison.certainty.tainting == driver.comparison.holes
+    assert not again.comparison.certainty.tainted
+
+
 def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:
     driver = Driver(spec("{per_key: [k]}"))
     values = [record({"k": "a", "v": number}) for number in range(2)]

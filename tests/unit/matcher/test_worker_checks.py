@@ -201,6 +201,25 @@ def test_a_file_without_checks_saves_nothing_of_them() -> None:
     assert "checks" in snapshot(bench(ONCE).started().comparison)
 
 
+def test_a_violation_counts_also_behind_an_event_that_may_be_a_copy_and_over_a_restart() -> None:
+    rule = "{id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2999-01-01, ceiling: {count: 9}}"
+    made = bench(
+        "{id: typed, types: {n: integer}}",
+        more=f"known_differences: [{rule}]\nlimits: {{duplicate_horizon: 5}}\n",
+    )
+    made.spec = made.spec.replace("order: unordered", "order: total")
+    made.put_both(*range(20))
+    made.put(RIGHT, 3)
+    made.put_both(*range(20, 40))
+    made.finds("INCONCLUSIVE", "it may be a copy of an event more than 5 offsets before it")
+    assert made.found().state == "holds"
+    made.restarted()
+    for side in Side:
+        made.put(side, 41, n="text")
+    assert (made.found().state, made.found().violations) == ("violated", 1)
+    assert made.view().gate.answer == "fail"
+
+
 @pytest.mark.parametrize("keep", ["records", "hashes"])
 def test_checks_find_the_same_whatever_is_kept_of_events(keep: str) -> None:
     made = bench(ONCE, "{id: keyed, key_partition: [n]}", more=f"keep: {keep}\n")

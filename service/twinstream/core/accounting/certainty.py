@@ -27,14 +27,16 @@ class Certainty:
 
     `moment` is the number of events fed, as the driver counts them. `unchecked` are the places where holes
     begin. `unclear` is the number of holes that are single events which may or may not be copies; they taint
-    nothing else. `beginning` is a hole for events that may be lost behind the start: while it is set, a
-    difference only adds this hole. `retries` finds the replays of each side, where the file declares them.
+    nothing else. `tainting` are the other holes. `beginning` is a hole for events that may be lost behind the
+    start: while it is set, a difference only adds this hole. `retries` finds the replays of each side, where
+    the file declares them.
     """
 
     def __init__(self, rules: Rules) -> None:
         self.moment = 0
         self.holes: list[Hole] = []
         self.unclear = 0
+        self.tainting: list[Hole] = []
         self.unchecked = UncheckedFrom()
         self.beginning: Hole | None = None
         self.proven = Proven()
@@ -70,6 +72,7 @@ class Certainty:
         self.unchecked.note(hole.side, {} if self._has_copies else starts or {})
         if len(self.holes) < HOLES_LIMIT:
             self.holes.append(hole)
+            self.tainting.append(hole)
 
     def note_unclear(self, hole: Hole) -> None:
         """Note a hole that is one event, a copy or not; all other input was checked."""
@@ -110,6 +113,7 @@ class Certainty:
         return {
             "holes": [list(hole) for hole in self.holes],
             "unclear": self.unclear,
+            "tainting": [list(hole) for hole in self.tainting],
             "doubts": {
                 "vouched_at": self.proven.vouched_at,
                 "not_vouched_for": self.proven.unvouched(),
@@ -123,6 +127,7 @@ class Certainty:
         """Take over the `state`; `proven_at` is the moment of the earliest proof that waits for no batch."""
         self.holes += map(Hole.of, state["holes"])
         self.unclear = state["unclear"]
+        self.tainting += map(Hole.of, state.get("tainting", state["holes"]))  # An earlier version saved none.
         doubts, replays = state["doubts"], state["replays"]
         beginning = doubts["beginning"]
         self.beginning = None if beginning is None else Hole.of(beginning)

@@ -69,7 +69,7 @@ class Watched(NamedTuple):
 
 
 class Checks:
-    """The declared checks of both sides. `holes` are those of the comparison, as they grow."""
+    """The declared checks of both sides. `holes` are those that taint what is behind them, as they grow."""
 
     def __init__(self, declared: Sequence[Declared], holes: Sequence[Hole]) -> None:
         self._holes = holes
@@ -159,7 +159,7 @@ class Checks:
         return next(self.holes(side), None) is not None
 
     def holes(self, side: Side) -> Iterator[Hole]:
-        """The holes of the input of a side."""
+        """The holes of the input of a side, behind which no violation counts."""
         return (hole for hole in self._holes if hole.side is None or hole.side is side)
 
     def disown(self, vouched_at: int) -> None:

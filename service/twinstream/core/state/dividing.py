@@ -297,6 +297,8 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def _knowledge(states: Sequence[State]) -> State:
     """What each of them knows of the whole: the latest of it, and all doubts."""
     doubts = [state["doubts"] for state in states]
+    # Earlier versions did not save which holes taint, so there each one does.
+    taints = [{"tainting": state["holes"], **state}["tainting"] for state in states]
     moments, clocks = [state["moments"] for state in states], [state["clock"] for state in states]
     return {
         **({"lives": known} if (known := lives.joined(state.get("lives", []) for state in states)) else {}),
@@ -315,6 +317,7 @@ def _knowledge(states: Sequence[State]) -> State:
         "keeps_partitions": all(state.get("keeps_partitions", True) for state in states),
         "holes": _in_turns([state["holes"] for state in states], key=tuple),
         "unclear": max(state["unclear"] for state in states),
+        "tainting": _in_turns(taints, key=tuple),
         "doubts": {
             "vouched_at": doubts[0]["vouched_at"],
             "not_vouched_for": [row for one in doubts for row in one["not_vouched_for"]],
