@@ -12,6 +12,7 @@ from typing import Any
 from twinstream.core.clocks.input import DroppedRows, Finished, InputPartition
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError
+from twinstream.intake.topics import Heard
 from twinstream.ports import Control, ControlEntry
 from twinstream.spec.decode.control import ControlRecord, WrittenOffsets, control_record
 from twinstream.spec.file.model import Spec
@@ -21,8 +22,8 @@ from twinstream.spec.lint.topics import control_refusal
 class ControlDesk:
     """Reads control records, and passes those of the two versions to `hear`.
 
-    `position` is the offset of the next one, None before the first. `trouble` is a sentence while the newest
-    record cannot be read.
+    `position` is the offset of the next one, None before the first, in the topic of the id `topic_id`.
+    `trouble` is a sentence while the newest record cannot be read.
     """
 
     def __init__(self, spec: Spec, hear: Callable[[Side, Finished], None]) -> None:
@@ -31,24 +32,35 @@ class ControlDesk:
         self._appends = spec.folding is None
         self._topics = {side: spec.version_of(side).topic for side in Side}
         self.position: int | None = None
+        self.topic_id = ""
         self.trouble: str | None = None
 
     def state(self) -> dict[str, Any]:
         """Where it is, and the trouble with the newest record, as plain data."""
-        return {"control": self.position, "control_trouble": self.trouble}
+        return {
+            "control": self.position,
+            "control_id": self.topic_id,
+            "control_trouble": self.trouble,
+        }
+
+    @property
+    def heard(self) -> Heard:
+        """How far the topic is heard."""
+        return Heard(self.position or 0, self.topic_id)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a `state`: the newest record is not read again."""
         self.position, self.trouble = state["control"], state.get("control_trouble")
+        self.topic_id = state.get("control_id", "")
 
     def begins_anew(self, entry: ControlEntry) -> bool:
         """Whether the topic was created anew before this record: its offsets went back."""
         return entry.offset < (self.position or 0)
 
-    def take(self, said: Sequence[ControlEntry]) -> None:
-        """Take new records of the control topic."""
+    def take(self, said: Sequence[ControlEntry], control: Control | None) -> None:
+        """Take new records of the control topic, which is as Kafka described it last."""
         for offset, raw in said:
-            self.position = offset + 1
+            self.position, self.topic_id = offset + 1, id_of(control)
             try:
                 record = control_record(raw)
                 self._check_mode(record)
@@ -66,6 +78,11 @@ class ControlDesk:
         """Raise DecodeError for a query whose rows replace each other, where the file says that none do."""
         if self._appends and record.mode != "append" and record.version in self._side_of:
             raise DecodeError(f"its query is in {record.mode} mode, and the file says `emits: append`")
+
+
+def id_of(control: Control | None) -> str:
+    """The id of a control topic; empty if it is missing, or not known."""
+    return "" if control is None else control.id
 
 
 def missing(spec: Spec, control: Control | None) -> str | None:

@@ -31,10 +31,10 @@ from twinstream.explain.holes import told
 from twinstream.explain.masking import Mask
 from twinstream.intake.backpressure import Backpressure
 from twinstream.intake.clock_skew import OldestStamp
-from twinstream.intake.control import ControlDesk, missing, unreliable
+from twinstream.intake.control import ControlDesk, id_of, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
 from twinstream.intake.topic_monitor import TopicMonitor
-from twinstream.intake.topics import Heard, TopicBook
+from twinstream.intake.topics import TopicBook
 from twinstream.ports import Batch, Clock, Item, Marks, Passed, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Saved, Situation
 from twinstream.spec.codec.codec import Codec
@@ -289,20 +289,11 @@ class ComparisonRun:
 
     def watch(self, topics: Mapping[Side, Topic]) -> None:
         """Look at the topics before any new record of them is read."""
-        self._log(self.topic_monitor.begin(topics, self.intake.positions, self._heard()))
-
-    def _heard(self) -> Heard:
-        """How far the control topic is heard."""
-        return Heard(self.control.position or 0, self._control_id())
-
-    def _control_id(self) -> str:
-        """The id of the control topic as of the last look; empty if it is not known."""
-        control = self._source.control()
-        return "" if control is None else control.id
+        self._log(self.topic_monitor.begin(topics, self.intake.positions, self.control.heard))
 
     def look_at_topics(self) -> bool:
         """Note the changes of the topics themselves as of the last look; returns whether there are any."""
-        changes = self.topic_monitor.take(self._heard())
+        changes = self.topic_monitor.take(self.control.heard)
         self._log(changes)
         for change in changes:
             self._read_added(change)
@@ -328,7 +319,7 @@ class ComparisonRun:
             for entry in said:
                 if self.control.begins_anew(entry):
                     self.topics.forget_said()
-                self.control.take((entry,))
+                self.control.take((entry,), self._source.control())
             heard = True
         return heard
 
@@ -339,7 +330,7 @@ class ComparisonRun:
         return [*filter(None, found), *self.topics.missing]
 
     def _note_said(self, side: Side, fact: Finished) -> None:
-        if self.topics.is_of_another(side, fact, self._control_id()):
+        if self.topics.is_of_another(side, fact, id_of(self._source.control())):
             return
         if self._is_earlier(side, fact):
             self.comparison.note_earlier(side, fact)

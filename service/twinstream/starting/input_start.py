@@ -84,7 +84,7 @@ class Opening:
             self._source.follow(None)
             self._follows = True
         while said := self._source.said():
-            self._desk.take(said)
+            self._desk.take(said, self._source.control())
 
     def hand_over(self, comparison: Comparison, cut: InputCut) -> None:
         """Give a comparison that begins now its start, and the latest fact of each run of both versions."""

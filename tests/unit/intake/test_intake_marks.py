@@ -181,7 +181,9 @@ def test_a_query_whose_rows_replace_each_other_is_no_trouble_where_the_file_says
     heard: list[Finished] = []
     file = f"{VERSIONS}order: unordered\ncontrol: said\noverdue: {{clock: input}}\nemits: {emits}\n"
     desk = ControlDesk(loads(file), lambda _, fact: heard.append(fact))
-    desk.take([ControlEntry(7, control_record("1", 0, {"in": {"0": 5}}, {TOPICS[0]: {"0": 1}}, mode=mode))])
+    desk.take(
+        [ControlEntry(7, control_record("1", 0, {"in": {"0": 5}}, {TOPICS[0]: {"0": 1}}, mode=mode))], None
+    )
     assert (desk.trouble is None, len(heard)) == (trouble is None, int(trouble is None))
     assert (trouble or "") in (desk.trouble or "")
 

@@ -140,19 +140,33 @@ def test_a_control_topic_that_is_created_anew_is_heard_though_an_output_topic_wa
     assert bench.settled().verdict == "DIVERGED"
 
 
-def test_a_control_topic_that_is_created_anew_before_a_reset_is_heard_after_it(bench: Clocked) -> None:
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("outputs", "look", "control"),
+        ("outputs", "control", "look"),
+        ("control", "look", "outputs", "look"),
+        ("control", "outputs", "look"),
+    ],
+)
+def test_a_control_topic_that_is_created_anew_before_a_reset_is_heard_after_it(
+    bench: Clocked, steps: tuple[str, ...]
+) -> None:
     def finish(offset: int, *sides: Side) -> None:
         for side in Side:
             bench.put_out(side, *[offset][: side in sides])
             bench.finish(side, offset, offset + 1)
 
+    def outputs() -> None:
+        for side in Side:
+            bench.source.create_anew(side)
+
     for offset in range(50):
         finish(offset, *Side)
     bench.settled()
-    for side in Side:
-        bench.source.create_anew(side)
-    bench.settled()
-    bench.source.create_control_anew()
+    do = {"outputs": outputs, "control": bench.source.create_control_anew, "look": bench.settled}
+    for step in steps:
+        do[step]()
     bench.reset(bench.at_work, ResetRequest(id="r", by="ann", reason="anew", address=""))
     bench.settled(bench.restarted())
     for offset in range(50, 60):

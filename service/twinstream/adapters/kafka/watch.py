@@ -40,8 +40,12 @@ _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZAT
 _UNANSWERED = {
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
+    KafkaError._RESOLVE,
+    KafkaError._FAIL,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.BROKER_NOT_AVAILABLE,
 }
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
