@@ -68,7 +68,7 @@ def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     assert step.startswith("- 2 events are overdue. Their partners must arrive. ")
 
 
-TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pairs match.\n"
+TOO_FEW = "undecided No difference so far, but only 5,000 of 5,001 required pairs are confirmed.\n"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path, holds, parse_path, path_text
+from twinstream.spec.file.paths import Path, parse_path, path_text
 from twinstream.status.comparison import Coverage, KindCoverage, ShardStatus, Stretches
 
 FIRST = 1000
@@ -82,16 +82,21 @@ class SeenEvents:
         fields, others = self._fields[kind], self._sampled[kind]
         self._sampled[kind] += 1
         members = dict(_members(value, (), self._maps))
+        objects = self._objects(kind) if None in members.values() else set()
         for path, member in members.items():
             if fields.get(path) == _VARIED:
                 continue
             hashed = _NULL if member is None else self._mask.kept(member, path)
-            if others and path not in fields and (member is not None or _is_above(path, fields)):
+            if others and path not in fields and (member is not None or path in objects):
                 hashed = _VARIED
             self._note_member(fields, path, hashed)
         _note_absent(fields, members)
         if scope is not None:
             self._note_key(self._mask.kept(scope))
+
+    def _objects(self, kind: str) -> Set[Path]:
+        """The fields of a kind inside which others are known, so that they were objects."""
+        return {path[:length] for path in self._fields[kind] for length in range(1, len(path))}
 
     def _note_member(self, fields: dict[Path, str], path: Path, hashed: str) -> None:
         known = fields.get(path)
@@ -196,11 +201,6 @@ def _note_absent(fields: dict[Path, str], members: Collection[Path]) -> None:
     for path, known in fields.items():
         if known != _VARIED and path not in members and (known != _NULL or path in objects):
             fields[path] = _VARIED
-
-
-def _is_above(path: Path, fields: Iterable[Path]) -> bool:
-    """Whether fields are known inside a field, so that it was an object."""
-    return any(holds(path, other) for other in fields)
 
 
 def _kind_of(sampled: int, found: Iterable[tuple[str, set[str]]]) -> KindCoverage:
@@ -331,6 +331,8 @@ def _kind(kind: str, shards: Sequence[ShardStatus]) -> KindCoverage:
     for shard, part, of_shard in zip(shards, parts, told, strict=True):
         if part.sampled and not shard.status.coverage.more_fields:
             _add_absent(found, of_shard)
+        elif part.sampled:  # Nobody knows of the others there whether they varied.
+            found = {f: values for f, values in found.items() if f in of_shard or _what(values) == "varied"}
     return _kind_of(sum(part.sampled for part in parts), found.items())
 
 

@@ -145,8 +145,24 @@ def test_what_lost_scopes_keep_goes_with_the_scope_of_each_key() -> None:
         driver.feed(LEFT, end_of_day(key))
     shards = shards_of(driver)
     assert sum(len(snapshot(shard)["since_lost"]) for shard in shards) == len(keys) - 1
+    for shard in shards[1:]:
+        assert [shard.unmatched(side) for side in Side] == shard.ledger.given_up
+        assert shard.unmatched(LEFT) == sum(len(row[1]["records"]) for row in snapshot(shard)["since_lost"])
     driver.comparison = whole_of(driver, shards)
     for key in reversed(keys):
         driver.feed(RIGHT, end_of_day(key))
     assert driver.comparison.matched == 3 * (len(keys) - 1)
     assert len(driver.comparison.scopes) == 1
+
+
+def test_the_time_since_which_copies_wait_is_known_also_where_another_partition_has_an_older_one() -> None:
+    driver = Driver(spec("unordered", "overdue: {clock: arrival, after: 60s}\n"))
+    for side, at_ms, partition in ((LEFT, 30, 0), (LEFT, 100, 0), (LEFT, 90, 1), (RIGHT, 31, 0)):
+        driver.offsets[side] = 2 * at_ms
+        driver.feed(side, [event(1)], [1000 * at_ms], partition)
+    driver.comparison.review()
+    whole = Driver(driver.spec)
+    states = [snapshot(driver.comparison), snapshot(Driver(driver.spec).comparison)]
+    restore(whole.comparison, joined(states)[0], driver.codec.form_again, 0.0)
+    for comparison in (driver.comparison, whole.comparison):
+        assert [since_ms for since_ms, _ in comparison.index.chains(LEFT)] == [30_000]

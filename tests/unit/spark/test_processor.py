@@ -143,13 +143,24 @@ def test_what_was_corrected_too_late_is_told_with_what_was_left_out_and_what_to_
 
 def test_a_python_worker_keeps_no_copy_of_a_shard_that_another_has_taken_since(source: MemorySource) -> None:
     tasks, pools = Tasks.of(PLAIN, source, "run", 4), [{}, {}, {}]  # type: ignore[var-annotated]
-    for tasks.now_ms in range(0, 12 * processor.BEAT_MS, processor.BEAT_MS):
+    for batch in range(12):
+        tasks.now_ms = batch * (processor.BEAT_MS + 1)
         for number in range(4):
-            with patch.object(processor, "_alive", pools[(tasks.now_ms // processor.BEAT_MS + number) % 3]):
+            with patch.object(processor, "_alive", pools[(batch + number) % 3]):
                 tasks._take(number, None)
     taken = [live.taken_ms for pool in pools for live in pool.values()]
     assert len(taken) == 8, "of the last batch, and of the one before"
-    assert min(taken) == tasks.now_ms - processor.BEAT_MS
+    assert min(taken) == tasks.now_ms - processor.BEAT_MS - 1
+
+
+def test_a_copy_of_a_shard_stays_whose_timer_is_not_due_in_a_batch_without_its_records(
+    source: MemorySource,
+) -> None:
+    tasks = Tasks.of(PLAIN, source, "run", 2)
+    for tasks.now_ms, numbers in ((0, (0, 1)), (processor.BEAT_MS, (1,)), (processor.BEAT_MS + 200, (1,))):
+        for number in numbers:
+            tasks._take(number, None)
+    assert sorted(shard for *_, shard in processor._alive) == [0, 1]
 
 
 def test_a_state_that_is_longer_than_spark_takes_at_once_is_saved_in_pieces_and_comes_back_whole(

@@ -93,7 +93,7 @@ def evidence(coverage: Coverage, since: datetime | None) -> Evidence:
         return Evidence(coverage.matched, coverage.seconds, coverage.matched_by_kind)
     timeline = united([coverage.matched_since.model_dump()])
     pairs, first = timeline.since(since.timestamp()), timeline.first_since(since.timestamp())
-    after = 0.0 if coverage.until is None or first is None else coverage.until.timestamp() - first
+    after = 0.0 if coverage.until is None or first is None else coverage.until.timestamp() - (first + 1)
     return Evidence(pairs.total(), max(0.0, min(after, coverage.seconds)), dict(pairs))
 
 
@@ -141,7 +141,7 @@ def _too_little(
     if since is None:
         if found.matched >= scope.min_matched:
             return None
-        told = f"only {found.matched:,} of {scope.min_matched:,} required pairs match"
+        told = f"only {found.matched:,} of {scope.min_matched:,} required pairs are confirmed"
         return _lack(status, told, more_evidence(Wanted(scope.min_matched, 0), found.matched, 0, {}, pace))
     through = status.verified_through
     if through is None or through < since:

@@ -36,6 +36,8 @@ def keeping_final(status: ComparisonStatus, before: ComparisonStatus | None) -> 
     if status.waiting_for is None and status.started_at != before.started_at:
         return status
     update: dict[str, object] = {}
+    if status.reset_count < before.reset_count:  # It is not loaded yet, or a store has lost the reset.
+        update |= {"reset_count": before.reset_count, "resets": before.resets}
     if before.counted.total:
         update["started_at"] = before.started_at
     if (never_less := merged_counts([before.counted, status.counted], max)) != status.counted:

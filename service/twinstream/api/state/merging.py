@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby, permutations
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
@@ -82,7 +82,7 @@ def merged(
     explained = _explained(expected, shards)
     verdict, reason = _judged(expected, said, coverage, holes, waiting, explained)
     first, progress = statuses[0], _by_side(statuses, "progress", _partitions)
-    extent = whole_of(progress, coverage, _verified_time(shards)[0])
+    extent = whole_of(progress, coverage, _verified_time(shards, now)[0])
     groups = merged_groups(status.groups for status in statuses)
     whole = first.model_copy(
         update={
@@ -275,7 +275,7 @@ def _coverage(expected: Expectation, said: ShardStatuses, now: datetime) -> Cove
     """The evidence of all shards together; what one lacks for a reason of its own, all lack."""
     shards = [said[number] for number in sorted(said)]
     parts = [shard.status.coverage for shard in shards]
-    matched, (first, until) = sum(part.matched for part in parts), _verified_time(shards)
+    matched, (first, until) = sum(part.matched for part in parts), _verified_time(shards, now)
     if first is not None and until is not None and first <= now < until:
         until = now  # The time of a record that is ahead of the present has not passed.
     seconds = 0.0 if first is None or until is None else max(0.0, (until - first).total_seconds())
@@ -289,15 +289,19 @@ def _coverage(expected: Expectation, said: ShardStatuses, now: datetime) -> Cove
     return whole.model_copy(update={"missing": [*whole.missing, *own]})
 
 
-def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
+def _verified_time(shards: Sequence[ShardStatus], now: datetime) -> tuple[datetime | None, datetime | None]:
     """The Kafka times of the first record of all shards, and of the oldest unsettled, else the newest.
 
-    Where the time ends, is as of the evidence that each shard has confirmed.
+    It ends as of what each shard has confirmed: none vouches for what another has read since.
     """
     began = [shard.first_at for shard in shards if shard.first_at is not None]
     still_open = [shard.open_since for shard in shards if shard.open_since is not None]
     newest = [until for shard in shards if (until := shard.status.coverage.until) is not None]
-    return min(began, default=None), min(still_open) if still_open else max(newest, default=None)
+    age = _if_known(max, [shard.status.verified_age_seconds for shard in shards])
+    if not newest or age is None:
+        return min(began, default=None), None
+    latest = max(now, *newest, *still_open)  # By the records, whose clock may be ahead of this one.
+    return min(began, default=None), min(max(newest), latest - timedelta(seconds=age), *still_open)
 
 
 # -- counts ------------------------------------------------------------------------------------------------

@@ -316,10 +316,11 @@ class LanesIndex(Index):
         elif ours is not None:
             alone = cast("Event", ours)
             self.held[side][lane] = queue_of((alone, event), alone[3])
-        elif since_ms != event[3]:
-            self.held[side][lane] = self._chained[side][lane] = queue_of((event,), since_ms)
         else:
-            self.held[side][lane] = event
+            self.held[side][lane] = event if since_ms == event[3] else queue_of((event,), since_ms)
+        if since_ms != event[3]:  # Where states were joined, it may be that of a later event.
+            queue = self._chained[side][lane] = cast("Queue", self.held[side][lane])
+            queue.since_ms = since_ms
 
 
 def waiting(held: LaneContent | None) -> Sequence[Event]:

@@ -156,11 +156,13 @@ def _share_counts(state: State, parts: Sequence[State]) -> None:
     first, *others = parts
     first["accounts"] = [dict(account) for account in state["accounts"]]
     for part in others:
-        counts = [len(columns["records"]) for columns in part["held"]]
+        kept = [sum(len(sides[side]["records"]) for _, *sides in part["since_lost"]) for side in Side]
+        counts = [len(columns["records"]) + more for columns, more in zip(part["held"], kept, strict=True)]
         part["accounts"] = [Account(consumed=count).state() for count in counts]
         for account, count in zip(first["accounts"], counts, strict=True):
             account["consumed"] -= count
-        part.update(matched=0, matched_by_kind={}, stretches=united([]).state(), given_up=[0, 0])
+        first["given_up"] = [all_of - own for all_of, own in zip(first["given_up"], kept, strict=True)]
+        part.update(matched=0, matched_by_kind={}, stretches=united([]).state(), given_up=kept)
         part["first_unverifiable"] = [[], []]
         part["moments"] = [state["moments"][0], None, state["moments"][2]]
 

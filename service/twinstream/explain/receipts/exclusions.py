@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from itertools import chain, starmap
 
 from twinstream.core.events import Side
@@ -90,7 +90,8 @@ def _equality(location: Location, equality: Equality) -> Iterator[_Row]:
 
 
 def _records(spec: Spec) -> Iterator[_Row]:
-    yield from _before_start(spec)
+    if spec.start.at in ("event_time", "barrier"):
+        yield "start", "events before the start", "all of them"  # It may be that of a reset, or of a range.
     yield "decode", _beside_values(spec), "changes of them that the values do not show"
     if budget := spec.undecodable.budget:
         hides = f"up to {budget:,} records that are not events of the comparison"
@@ -103,16 +104,6 @@ def _records(spec: Spec) -> Iterator[_Row]:
         yield f"emits.{spec.folding.name}", "replaced rows", "all rows of a key before its last"
     if spec.on_divergence == "halt":
         yield "on_divergence", "halt", "everything after the first difference"
-
-
-def _before_start(spec: Spec) -> Iterator[_Row]:
-    match spec.start.at:
-        case "event_time":
-            first = spec.start.first_compared()
-            text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
-            yield "start", f"events with {spec.start.field} before {text}", "all of them"
-        case "barrier":
-            yield "start", "events before the first barrier that is equal everywhere", "all of them"
 
 
 def _beside_values(spec: Spec) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -125,9 +126,11 @@ class Driver:
                 query = self._begun()
             except TwinstreamError as error:
                 failures += 1
-                if query is None or failures == TRIES or code_of(error) != UNREACHABLE:
+                passes = isinstance(error, NoResults) or code_of(error) == UNREACHABLE
+                if query is None or failures == TRIES or not passes:
                     raise
                 self._say(f"{error}; it is tried again")
+                time.sleep(LOOK_SECONDS)
                 continue
             try:
                 location = Location(self._session(), self._checkpoint)

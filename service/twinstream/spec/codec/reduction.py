@@ -233,16 +233,19 @@ def number_of(value: Any) -> Fraction | None:
         return Fraction(repr(value)) if isfinite(value) else None
     if kind is not Decimal:
         return None
-    if not value:
-        return Fraction(0)
-    digits, beyond = value.as_tuple().digits, abs(value.adjusted())
-    short = beyond + len(digits) < DIGITS_LIMIT or beyond + _without_zeros(digits) < DIGITS_LIMIT
-    return Fraction(value) if short else None
+    if value and abs(value.adjusted()) + len(value.as_tuple().digits) >= DIGITS_LIMIT:
+        value = _without_zeros(value)
+        if abs(value.adjusted()) + len(value.as_tuple().digits) >= DIGITS_LIMIT:
+            return None
+    return Fraction(value or 0)
 
 
-def _without_zeros(digits: Sequence[int]) -> int:
-    """The number of digits up to the last one that is not 0: how a number is spelled does not matter."""
-    return next(at for at in range(len(digits), 0, -1) if digits[at - 1])
+def _without_zeros(value: Decimal) -> Decimal:
+    """A number, not 0, without the zeros at its end: how it is spelled does not matter."""
+    sign, digits, exponent = value.as_tuple()
+    end = next(at for at in range(len(digits), 0, -1) if digits[at - 1])
+    assert type(exponent) is int, "it is finite"
+    return Decimal((sign, digits[:end], exponent + len(digits) - end))
 
 
 def _each(change: Change) -> Change:
