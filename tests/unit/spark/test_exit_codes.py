@@ -89,6 +89,7 @@ class Outage:
         made = {"make_topics": self.make_topics, "Claim": self.claims, "start": lambda *_: query}
         for name, port in {**made, "Location": MagicMock(), "stays": MagicMock()}.items():
             monkeypatch.setattr(job, name, port)
+        monkeypatch.setattr(job, "LOOK_SECONDS", 0)
 
     def run(self) -> None:
         Driver(MagicMock(), MagicMock(), "c", MagicMock(), self.said.append).run()
@@ -114,8 +115,11 @@ def test_an_outage_of_kafka_is_waited_for_also_where_a_query_that_failed_begins_
     Outage(monkeypatch, topics=topics, queries=[failed, deleted, True]).run()
 
 
-def test_a_claim_that_kafka_did_not_take_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [AWAY, NoResults("deleted again")])
+def test_a_claim_that_kafka_did_not_take_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, error: TwinstreamError
+) -> None:
     outage = Outage(monkeypatch, topics=[False, True, False], queries=[NoResults("deleted"), True])
-    outage.claim.make.side_effect = [None, AWAY, None]
+    outage.claim.make.side_effect = [None, error, None]
     outage.run()
     assert (outage.claim.make.call_count, outage.claim.close.call_count) == (3, 2)
