@@ -355,7 +355,7 @@ def test_files_of_the_page_come_from_here_and_may_load_from_here_only(http: http
 
 
 def test_a_scope_that_is_not_met_is_undecided_in_every_form(service: Served, http: httpx.Client) -> None:
-    at = now()
+    at = now().replace(microsecond=0)  # Intervals of evidence begin with a second.
     service.publish(status(at=at))
     since = {seconds: (at - timedelta(seconds=seconds)).isoformat() for seconds in (310, 120)}
     for scope, code in (
