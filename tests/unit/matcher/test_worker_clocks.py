@@ -35,6 +35,12 @@ class Clocked(Bench):
             headers = [input_header("in", 0, offset)]
             self.source.append(side, 0, orjson.dumps({"n": offset}), 0, headers)
 
+    def batch(self, offset: int, *sides: Side) -> None:
+        """Both versions finish a batch of one record of the input; these sides have an event of it."""
+        for side in Side:
+            self.put_out(side, *[offset][: side in sides])
+            self.finish(side, offset, offset + 1)
+
     def timed(self, side: Side, *seconds: int, name: str = "tick", partition: int = 0) -> None:
         """Events with these times."""
         for second in seconds:
@@ -118,25 +124,20 @@ def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench:
 def test_a_control_topic_that_is_created_anew_is_heard_though_an_output_topic_was_before(
     bench: Clocked, restarts: bool
 ) -> None:
-    def finish(offset: int, *sides: Side) -> None:
-        for side in Side:
-            bench.put_out(side, *[offset][: side in sides])
-            bench.finish(side, offset, offset + 1)
-
     for offset in range(5):
-        finish(offset, *Side)
+        bench.batch(offset, *Side)
     bench.settled()
     for side in Side:
         bench.source.create_anew(side)
     bench.settled()
     bench.reset(bench.at_work, ResetRequest(id="r", by="ann", reason="anew", address=""))
     bench.settled(bench.restarted())
-    finish(5, *Side)
+    bench.batch(5, *Side)
     assert bench.settled().verdict == "EQUIVALENT"
     bench.source.create_control_anew()
     if restarts:
         bench.restarted()
-    finish(6, LEFT)
+    bench.batch(6, LEFT)
     assert bench.settled().verdict == "DIVERGED"
 
 
@@ -152,17 +153,12 @@ def test_a_control_topic_that_is_created_anew_is_heard_though_an_output_topic_wa
 def test_a_control_topic_that_is_created_anew_before_a_reset_is_heard_after_it(
     bench: Clocked, steps: tuple[str, ...]
 ) -> None:
-    def finish(offset: int, *sides: Side) -> None:
-        for side in Side:
-            bench.put_out(side, *[offset][: side in sides])
-            bench.finish(side, offset, offset + 1)
-
     def outputs() -> None:
         for side in Side:
             bench.source.create_anew(side)
 
     for offset in range(50):
-        finish(offset, *Side)
+        bench.batch(offset, *Side)
     bench.settled()
     do = {"outputs": outputs, "control": bench.source.create_control_anew, "look": bench.settled}
     for step in steps:
@@ -170,7 +166,7 @@ def test_a_control_topic_that_is_created_anew_before_a_reset_is_heard_after_it(
     bench.reset(bench.at_work, ResetRequest(id="r", by="ann", reason="anew", address=""))
     bench.settled(bench.restarted())
     for offset in range(50, 60):
-        finish(offset, LEFT, *[RIGHT] * (offset != 55))
+        bench.batch(offset, LEFT, *[RIGHT] * (offset != 55))
     assert bench.settled().verdict == "DIVERGED"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -328,17 +329,31 @@ def test_equal_outputs_of_which_a_partition_is_read_late_are_never_a_difference(
     assert (status.verdict, status.matched) == ("EQUIVALENT", 300), status.reason
 
 
+def write_since_start(source: MemorySource, side: Side, partition: int, key: str, number: int) -> None:
+    """An event so many milliseconds behind the start at an event time."""
+    at_ms = BEGINS_MS + number
+    source.append(side, partition, orjson.dumps({"k": key, "n": number, "t": at_ms}), at_ms)
+
+
+def batches_on(executor: Executor, *, fails: bool) -> list[ComparisonStatus]:
+    """The next batch, and four more with equal events; if it `fails`, all processes end before each."""
+    statuses = [executor.batch((3, 3))]
+    for number in range(20, 24):
+        if fails:
+            executor.lose_processes()
+        for side in Side:
+            write_since_start(executor.source, side, 0, "a", number)
+        statuses.append(executor.batch((3, 3)))
+    return statuses
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_shard_that_has_found_that_no_start_is_safe_compares_nothing_more_in_any_worker(
     workers: int, *, fails: bool
 ) -> None:
     source = MemorySource(2)
-
-    def write(side: Side, partition: int, key: str, number: int) -> None:
-        at_ms = BEGINS_MS + number
-        source.append(side, partition, orjson.dumps({"k": key, "n": number, "t": at_ms}), at_ms)
-
+    write = partial(write_since_start, source)
     write(LEFT, 1, "old", -10_000)
     source.retain(LEFT, 1, 1)
     executor = Executor(AT_EVENT_TIME, source, workers)
@@ -349,13 +364,7 @@ def test_a_shard_that_has_found_that_no_start_is_safe_compares_nothing_more_in_a
     write(LEFT, 0, "a", 6)  # The candidate never writes it.
     for side in Side:
         write(side, 1, "b", 10)  # Nothing of this partition shows any more what came before the start.
-    statuses = [executor.batch((3, 3))]
-    for number in range(20, 24):
-        if fails:
-            executor.lose_processes()
-        for side in Side:
-            write(side, 0, "a", number)
-        statuses.append(executor.batch((3, 3)))
+    statuses = batches_on(executor, fails=fails)
     assert {one.verdict for one in statuses} == {"PENDING"}
     assert all("no safe start" in str(one.waiting_for) for one in statuses)
 
@@ -366,11 +375,7 @@ def test_what_the_batch_has_proven_in_which_no_start_is_safe_is_left_out_in_any_
     workers: int, *, fails: bool
 ) -> None:
     source = MemorySource(2)
-
-    def write(side: Side, partition: int, key: str, number: int) -> None:
-        at_ms = BEGINS_MS + number
-        source.append(side, partition, orjson.dumps({"k": key, "n": number, "t": at_ms}), at_ms)
-
+    write = partial(write_since_start, source)
     for _ in range(9):
         write(LEFT, 1, "old", -10_000)
     source.retain(LEFT, 1, 9)
@@ -383,13 +388,7 @@ def test_what_the_batch_has_proven_in_which_no_start_is_safe_is_left_out_in_any_
     for side in Side:
         write(side, 0, "a", 8)
     write(LEFT, 1, "b", 10)  # It is read last, and shows nothing of what came before the start.
-    statuses = [executor.batch((3, 3))]
-    for number in range(20, 24):
-        if fails:
-            executor.lose_processes()
-        for side in Side:
-            write(side, 0, "a", number)
-        statuses.append(executor.batch((3, 3)))
+    statuses = batches_on(executor, fails=fails)
     assert {(one.verdict, one.divergences.total, one.matched) for one in statuses} == {("PENDING", 0, 1)}
     assert {one.reason for one in statuses} == {statuses[0].reason}
     assert not any(one.difference_awaits for one in statuses)
