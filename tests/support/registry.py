@@ -17,13 +17,15 @@ class Registry:
     """What it answers, and what it was asked.
 
     `schemas` are by id, `versions` by subject and version. A schema is what the registry has as JSON; of a
-    Protobuf schema, `schema` is the form `serialized`. With `trouble`, every answer is this status.
+    Protobuf schema, `schema` is the form `serialized`. With `trouble`, every answer is this status;
+    with `raw`, this status and these bytes.
     """
 
     url: str = ""
     schemas: dict[int, dict[str, Any]] = field(default_factory=dict)
     versions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     trouble: int | None = None
+    raw: tuple[int, bytes] | None = None
     asked: list[str] = field(default_factory=list)
 
     def answer(self, address: str) -> tuple[int, dict[str, Any]]:
@@ -62,6 +64,8 @@ def running(registry: Registry) -> Iterator[Registry]:
         def do_GET(self) -> None:
             status, body = registry.answer(self.path)
             text = json.dumps(body).encode()
+            if registry.raw is not None:
+                status, text = registry.raw
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(text)))

@@ -259,7 +259,7 @@ def is_http_address(text: str) -> bool:
     """Whether a text can be the address of a server of HTTP, to which a path is added."""
     try:
         parts = urlsplit(text)
-        whole = text.isprintable() and not {*text} & {*" ?#"}
+        whole = text.isprintable() and not {*text} & {*" ?#"} and parts.netloc.count("@") <= 1
         return whole and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # no port, or an unclosed bracket
         return False
@@ -268,6 +268,9 @@ def is_http_address(text: str) -> bool:
 def _address(address: str) -> str:
     if not is_http_address(address):
         raise ValueError("must be the address of a schema registry, such as https://registry:8081")
+    login = urlsplit(address)
+    if (login.username is None) != (login.password is None):
+        raise ValueError("needs a user and a password: https://user:password@registry:8081")
     return address
 
 

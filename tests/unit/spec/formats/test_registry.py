@@ -116,6 +116,17 @@ def test_no_flood_of_unknown_ids_fills_the_memory(
     assert len(registry.asked) == 4
 
 
+def test_an_id_that_the_registry_hears_of_later_is_read_then(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "UNKNOWN_SECONDS", 0)
+    decode = avro.registered(registry.url)
+    with pytest.raises(DecodeError, match="has no schema 7"):
+        decode(framed(7, b"\x02"))
+    registry.schemas[7] = avro_schema(VIEW)
+    assert decode(framed(7, b"\x02")) == {"id": 1}
+
+
 def test_a_schema_of_another_type_is_refused(registry: Registry) -> None:
     registry.schemas[7] = {"schema": "{}", "schemaType": "JSON"}
     with pytest.raises(DecodeError, match="its schema is of type JSON, but AVRO is declared"):
@@ -230,7 +241,7 @@ def test_trouble_of_the_registry_is_no_fault_of_the_record(registry: Registry, s
     assert decode(framed(7, b"\x02")) == {"id": 1}
 
 
-@pytest.mark.parametrize("answer", [{}, {"schema": None}, {"schema": ""}])
+@pytest.mark.parametrize("answer", [{}, {"schema": None}, {"schema": ""}, {"schema": 5}])
 @pytest.mark.parametrize("registered", [avro.registered, protobuf.registered_messages])
 def test_an_answer_without_a_schema_is_no_fault_of_the_record(
     registry: Registry, registered: Callable[[str], Body], answer: dict[str, Any]
@@ -245,8 +256,37 @@ def test_an_answer_without_a_schema_is_no_fault_of_the_record(
 
 def test_a_server_that_is_no_registry_is_no_fault_of_the_record(registry: Registry) -> None:
     registry.schemas[7] = avro_schema(VIEW)
-    with pytest.raises(SourceError, match="refuses schema 7: HTTP 404 Not Found"):
+    told = r"refuses schema 7: HTTP 404 Not Found \(HTTP 404\); is the path of its address right\?"
+    with pytest.raises(SourceError, match=told):
         avro.registered(registry.url + "/elsewhere")(framed(7, b"\x02"))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (
+            404,
+            b'{"title": "Not Found", "status": 404}',
+            r"refuses schema 7: .*is the path of its address right",
+        ),
+        (404, b'{"error_code": "40403"}', "refuses schema 7: "),
+        (307, b"", r"it redirects to another address \(HTTP 307\); write that one"),
+        (200, b"<html>", "answers no schema when asked for schema 7: is this the address of a registry"),
+        (200, b"null", "answers no schema when asked for schema 7"),
+        (200, b"[]", "answers no schema when asked for schema 7"),
+        (
+            500,
+            b'{"error_code": 50001, "message": "' + b"x " * 900 + b'"}',
+            r"7: x [x ]{,200}\[\.\.\.\] \(HTTP 500\)$",
+        ),
+    ],
+)
+def test_any_answer_of_a_server_that_is_no_registry_is_a_sentence(
+    registry: Registry, status: int, body: bytes, told: str
+) -> None:
+    registry.raw = status, body
+    with pytest.raises(SourceError, match=told):
+        avro.registered(registry.url)(framed(7, b"\x02"))
 
 
 def test_a_registry_that_is_away_is_named_without_its_password() -> None:
@@ -254,7 +294,7 @@ def test_a_registry_that_is_away_is_named_without_its_password() -> None:
         port = taken.getsockname()[1]
     decode = avro.registered(f"http://user:secret@127.0.0.1:{port}")
     with pytest.raises(
-        SourceError, match=rf"the schema registry http://…@127\.0\.0\.1:{port} cannot be"
+        SourceError, match=rf"the schema registry http://…@127\.0\.0\.1:{port} cannot be .*nothing listens"
     ) as caught:
         decode(framed(7, b"\x02"))
     assert "secret" not in str(caught.value)

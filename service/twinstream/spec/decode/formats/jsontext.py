@@ -14,6 +14,7 @@ import orjson
 
 from twinstream.core import canonical as exact
 from twinstream.core.canonical import DEPTH_LIMIT
+from twinstream.errors import DecodeError
 
 _loads, _dumps = orjson.loads, orjson.dumps
 SHORT = 2 * DEPTH_LIMIT
@@ -29,6 +30,8 @@ def decode(record: bytes, around: int = 0) -> Any:
         value = _loads(record)
         written = _dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        if record.startswith(b"\0"):
+            raise DecodeError("begins as a record of a schema registry, which `json` cannot read") from None
         return exact.parse(record, around)
     return value if lossless(record, written) else exact.parse(record, around)
 

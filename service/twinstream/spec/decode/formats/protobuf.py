@@ -88,7 +88,7 @@ def _from_registry(registry: Registry, schema: Any, name: str) -> Iterator[FileD
     try:
         file = FileDescriptorProto.FromString(base64.b64decode(text_of(schema, "PROTOBUF"), validate=True))
     except (MalformedError, binascii.Error):
-        problem = "does not hand out Protobuf schemas in the form `serialized`; use a `schema_file` instead"
+        problem = "does not hand out Protobuf schemas in the form `serialized`, as that of Confluent does"
         raise SourceError(f"the schema registry {registry.name} {problem}") from None
     file.name = name
     yield file

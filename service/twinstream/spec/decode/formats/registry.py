@@ -4,7 +4,8 @@ A framed record is the byte 0, the id of its schema in four bytes, and then the 
 registry is asked once for each id; its answer for an id never changes, so it is kept.
 
 A registry that does not answer, or fails by itself, gives a `SourceError`: nothing is known of the record. An
-id unknown to the registry is the record's fault, a `DecodeError`.
+id unknown to the registry is the record's fault, a `DecodeError`. It is asked for again after a while: a
+registry may hear of a schema later than its records come.
 """
 
 from __future__ import annotations
@@ -12,20 +13,31 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cached_property
+from textwrap import shorten
+from time import monotonic
 from typing import Any
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from twinstream.errors import DecodeError, SourceError, told_of_connection, without_secrets
+from twinstream.errors import (
+    NO_HOST,
+    NO_LISTENER,
+    DecodeError,
+    SourceError,
+    told_of_connection,
+    without_secrets,
+)
 
 TIMEOUT_SECONDS = 3
-"""Bounds each request. The caller tries again; a loop that waited longer would look dead."""
+"""Bounds each silence of a registry. The caller tries again; a loop that waited longer would look dead."""
 UNKNOWN_KEPT = 1_000
 """Ids without a schema that are remembered: a topic full of them must not cause a flood of requests."""
+UNKNOWN_SECONDS = 10.0
+"""How long an id without a schema is not asked for again."""
 
-_NOT_FOUND = 404
-"""The registry's own codes for an unknown id, subject or version begin so. Any server has a plain 404."""
+_NOT_FOUND = range(40400, 40500)
+"""The registry's own codes for an unknown id, subject or version. Any server has a plain 404."""
 
 Body = Callable[[bytes], Any]
 _FRAME = struct.Struct(">bI")
@@ -56,39 +68,55 @@ class Registry:
         try:
             schema = request()
         except SchemaRegistryError as error:
-            if error.error_code // 100 == _NOT_FOUND:
+            if error.error_code in _NOT_FOUND:
                 raise DecodeError(f"the schema registry {self.name} has no {what}") from None
-            raise SourceError(f"the schema registry {self.name} refuses {what}: {error}") from error
+            raise SourceError(f"the schema registry {self.name} refuses {what}: {_told(error)}") from error
+        except (ValueError, TypeError, AttributeError) as error:  # its client reads any JSON as an answer
+            problem = f"answers no schema when asked for {what}: is this the address of a registry?"
+            raise SourceError(f"the schema registry {self.name} {problem}") from error
         except Exception as error:  # its client passes on every exception of the HTTP library
-            # Its text may contain a part of the password.
-            told = told_of_connection(error) if self.name == self._url else ""
+            told = told_of_connection(error)
+            if self.name != self._url and told not in (NO_LISTENER, NO_HOST):
+                told = ""  # it may contain a part of the password
             problem = f"cannot be asked for {what}: {told or type(error).__name__}"
             raise SourceError(f"the schema registry {self.name} {problem}") from error
-        if not schema.schema_str:
+        if not isinstance(schema.schema_str, str) or not schema.schema_str:
             del self._client  # it keeps such an answer for good
             raise SourceError(f"the schema registry {self.name} answers without {what}")
         return schema
 
 
+def _told(error: SchemaRegistryError) -> str:
+    """What a registry, or another server, answers instead of a schema."""
+    status = error.http_status_code
+    if 300 <= status < 400:
+        return f"it redirects to another address (HTTP {status}); write that one"
+    hint = "; is the path of its address right?" if status == 404 else ""
+    return f"{shorten(str(error.error_message), 200)} (HTTP {status}){hint}"
+
+
 def framed(load: Callable[[int], Body]) -> Body:
     """The decoder of framed records; `load` makes the decoder of the bytes after the frame, by schema id."""
     bodies: dict[int, Body] = {}
-    unknown: dict[int, str] = {}
+    unknown: dict[int, tuple[float, str]] = {}
 
     def body_of(number: int) -> Body:
-        if number in unknown:
-            raise DecodeError(unknown[number])
+        since, reason = unknown.get(number, (-UNKNOWN_SECONDS, ""))
+        if reason and monotonic() - since < UNKNOWN_SECONDS:
+            raise DecodeError(reason)
         try:
             bodies[number] = load(number)
         except DecodeError as error:
-            if len(unknown) < UNKNOWN_KEPT:
-                unknown[number] = str(error)
+            if len(unknown) >= UNKNOWN_KEPT:
+                unknown.clear()
+            unknown[number] = monotonic(), str(error)
             raise
         return bodies[number]
 
     def decode(record: bytes) -> Any:
         if len(record) < _FRAME.size or record[0] != 0:
-            raise DecodeError("does not begin as a record of a schema registry does: the byte 0, and an id")
+            problem = "does not begin as a record of a schema registry does: the byte 0, and an id"
+            raise DecodeError(f"{problem} (an id in a header is not read)")
         _, number = _FRAME.unpack_from(record)
         body = bodies.get(number) or body_of(number)
         return body(record[_FRAME.size :])
