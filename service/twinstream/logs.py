@@ -29,7 +29,7 @@ def configure_logging() -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", Spared(sys.stderr))),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", Spared(sys.stderr))),
     )
     root = logging.getLogger()
     root.handlers = [_Through(logging.WARNING)]

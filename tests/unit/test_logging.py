@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -52,6 +53,16 @@ def test_a_line_is_a_json_object_on_standard_error(monkeypatch: pytest.MonkeyPat
     structlog.get_logger().info("started", comparison="ads")
     line = orjson.loads(lines.getvalue())
     assert (line["event"], line["comparison"], line["level"]) == ("started", "ads", "info")
+
+
+def test_a_line_is_written_at_once_so_that_those_of_several_processes_do_not_mix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = logged(monkeypatch, io.StringIO())
+    monkeypatch.setattr(lines, "write", written := Mock(wraps=lines.write))
+    structlog.get_logger().info("started")
+    ((text,),) = (call.args for call in written.call_args_list)
+    assert text.endswith("}\n")
 
 
 def test_a_log_that_nobody_reads_any_more_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -393,6 +393,7 @@ class OpenScopes:
         while (look := scope.next_look(ended, self._rules.scope_limit)) is not None:
             if look.lost:
                 explanation = scope.explain_lost(self._rules, self._ledger.is_copy, look.lengths)
+                self._judge_opened()  # The hole must not taint what was proven before it.
                 self.hole(self._too_much)
                 self._give_up(scope, explanation)
                 return scope, look, explanation

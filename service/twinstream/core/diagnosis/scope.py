@@ -322,30 +322,31 @@ class Scope:
     def explain_lost(self, relation: Relation, recent: Recent, lengths: Lengths) -> Explanation:
         """The explanation with which it is given up, of its first `lengths` events.
 
-        They may end before the barrier that proves the difference. Then the events of that epoch without an
-        equal one in it are the findings, as far as these lengths go.
+        They may end before the barrier that proves the difference, or before the equal one of an event that
+        was found alone. Then the events of that epoch without an equal one in it are the findings, as far as
+        these lengths go.
         """
         explanation = self.explain(relation, recent, whole=False, lengths=lengths)
-        if explanation.findings or not isinstance(self.order, Epochs):
-            return explanation
-        left, right = (self._alone_in_epoch(side, lengths[side]) for side in Side)
-        found = explain_partnerless(left, right, relation.letter, relation.identity, recent)
-        return explanation._replace(findings=found)
+        cut_off = [_Letters(self._epoch_from(side, lengths[side])) for side in Side]
+        found = [
+            finding
+            for finding in explanation.findings
+            if finding.partner is not None or self._letter(finding.event) not in cut_off[finding.side.other]
+        ]
+        if not found and (explanation.findings or isinstance(self.order, Epochs)):
+            left, right = (self._alone_in_epoch(side, lengths[side]) for side in Side)
+            found = explain_partnerless(left, right, relation.letter, relation.identity, recent)
+        return explanation._replace(findings=found or explanation.findings)
 
     def _alone_in_epoch(self, side: Side, length: int) -> list[Event]:
         """The first events of a piece, up to a barrier, without an equal one up to the other's barrier."""
-        own, other = (self._first_epoch(one) for one in (side, side.other))
-        letters: defaultdict[int, list[Letter]] = defaultdict(list)
-        for item in other:
-            letters[hash(item.letter)].append(item.letter)
-        return [
-            self.pieces[side][item.place]
-            for item in own[:length]
-            if not any(item.letter == letter for letter in letters[hash(item.letter)])
-        ]
+        other = _Letters(self._epoch_from(side.other, 0))
+        own = self._epoch_from(side, 0)[:length]
+        return [self.pieces[side][item.place] for item in own if item.letter not in other]
 
-    def _first_epoch(self, side: Side) -> list[Item]:
-        return list(takewhile(lambda item: item.route is not BARRIER, self._items[side]))
+    def _epoch_from(self, side: Side, place: int) -> list[Item]:
+        """The items of a piece from a place on, up to a barrier."""
+        return list(takewhile(lambda item: item.route is not BARRIER, self._items[side][place:]))
 
     def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
@@ -383,6 +384,18 @@ class Scope:
                 self.pieces[side].append(held[side][partition, offset])
         if state["lost"]:
             self.lose(NOTHING)
+
+
+class _Letters:
+    """The letters of some items. No set: near letters that are equal may differ in what else they equal."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._by_hash: defaultdict[int, list[Letter]] = defaultdict(list)
+        for item in items:
+            self._by_hash[hash(item.letter)].append(item.letter)
+
+    def __contains__(self, letter: Letter) -> bool:
+        return letter in self._by_hash.get(hash(letter), ())
 
 
 class _LazyItems(Sequence[Item]):

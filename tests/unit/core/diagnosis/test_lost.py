@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.rides import KINDS, day, ride
 from tests.support.streams import LEFT, RIGHT, Driver, spec
 from twinstream.core.events import Side
@@ -98,6 +100,28 @@ def test_what_is_a_known_difference_is_explained() -> None:
     assert totals(driver) == (0, 0)
     assert driver.comparison.accounts[LEFT].explained == 16
     assert driver.comparison.holes
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_scope_that_is_lost_where_it_opened_counts_however_its_events_come(batches: int) -> None:
+    elsewhere = KNOWN.replace("[%s]", "[missing], where: {k: 7}")
+    driver = Driver(spec(LANES, KINDS + LIMIT + elsewhere))
+    driver.feed(LEFT, [*map(ride, range(40)), ride(1000), day(1)])
+    rows = [ride(1000), day(1)]
+    for number in range(batches):
+        driver.feed(RIGHT, rows[number * 2 // batches : (number + 1) * 2 // batches])
+    driver.comparison.review()
+    assert driver.comparison.holes
+    assert driver.comparison.diverged
+
+
+def test_an_event_whose_equal_one_lies_behind_the_limit_is_no_difference() -> None:
+    driver = Driver(spec(LANES, KINDS + LIMIT))
+    driver.feed(LEFT, [*map(ride, range(40)), ride(1000), day(1)])
+    driver.feed(RIGHT, [ride(1000), day(1)])
+    driver.comparison.review()
+    assert driver.comparison.diverged
+    assert set(driver.kinds()) == {"missing"}
 
 
 def test_what_is_given_up_fills_no_memory() -> None:
