@@ -59,7 +59,7 @@ class ResetCommit:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
         self._heads = heads
         self._shard, self._relay = shard, relay
-        self._starts = ResetStarts(spec, source, clock, shard)
+        self._starts = ResetStarts(spec, source, clock, shard, heads)
         self._wish: PendingReset | None = None
         self._answered = ""
         self._next_look = 0.0

@@ -13,13 +13,13 @@ proves nothing if the matcher does not follow all that is written (`unfit_for_no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from twinstream.core.arrivals.sharding import WHOLE, Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.verdict import verdict_of
@@ -214,10 +214,18 @@ class ResetState(NamedTuple):
 
 
 class ResetStarts:
-    """Finds the start of a reset that is asked for."""
+    """Finds the start of a reset that is asked for; `heads` as `ResetCommit` has them."""
 
-    def __init__(self, file: Spec, source: Source, clock: Clock, shard: Shard = WHOLE) -> None:
-        self._file, self._source, self._clock, self._shard = file, source, clock, shard
+    def __init__(
+        self,
+        file: Spec,
+        source: Source,
+        clock: Clock,
+        shard: Shard,
+        heads: Callable[[], Sequence[Mapping[str, Any]]],
+    ) -> None:
+        self._file, self._source, self._clock = file, source, clock
+        self._shard, self._heads = shard, heads
 
     def beginning(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
         """The comparison from the start that is asked for; None while a moment for it is waited for.
@@ -264,24 +272,27 @@ class ResetStarts:
             self._check(begun)
             return begun
         if self._clock.monotonic() >= wish.until:
+            # What lost its partner in a hole waits until later events close its scope.
+            pace = "write on (partners lie in a hole)" if ground.holes_seen else "rest"
             raise Unsafe(
                 f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "
-                f"there was none ({waiting}): try again, let both versions rest, or {_OTHER_STARTS}"
+                f"there was none ({waiting}): try again, let both versions {pace}, or {_OTHER_STARTS}"
             )
         return None
 
     def _complete(self, own: Positions, before: Ended | None) -> Positions:
-        """The positions of a shard, with those of the others at the time of the request.
+        """The positions of a shard, with those of the others: as shown at the request, else as saved.
 
         Each of the others begins at a moment of its own; their offsets here are shown, and not used.
         """
         if self._shard.whole:
             return own
-        topics, shown = self._source.topics(), {} if before is None else before.positions.model_dump()
+        topics, known = self._source.topics(), list(filter(None, (before, stood(self._heads()))))
+        shown = [ended.positions.model_dump() for ended in known]
         return {
             side: {
                 partition: own[side].get(
-                    partition, max(first, shown.get(NAMES[side], {}).get(str(partition), first))
+                    partition, max(first, *(of[NAMES[side]].get(str(partition), first) for of in shown))
                 )
                 for partition, first in topics[side].first.items()
             }

@@ -116,6 +116,9 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
     players.turns(2)
     made = players.reset("now")
     assert isinstance(made, Reset)
+    assert set(made.start["candidate"].values()) == {112}, (
+        "as saved, since who asked had not heard of shard 1"
+    )
     for side in Side:
         players.team.write(side, 0, *((0, 2000 + number) for number in range(24)))
     view = players.turns(4)

@@ -62,6 +62,9 @@ def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json
         ", ".join(f"{key} {_told(value)}" for key, value in found["start"].items()),
     )
     click.echo(f"{name} was reset; it starts {begins}")
-    counts = f"{before['matched']:,} pairs and {before['divergences']:,} divergences"
+    counts = " and ".join(
+        f"{before[name]:,} {noun}{'' if before[name] == 1 else 's'}"
+        for name, noun in (("matched", "pair"), ("divergences", "divergence"))
+    )
     click.echo(f"before: {before['verdict']} with {counts}")
     return 0
