@@ -59,7 +59,7 @@ class MatcherView:
             return None
         return (
             f"{name} fell {self.falls} times, {LOOP_FALLS} of them within the last {LOOP_SECONDS / 60:g} "
-            f"minutes, lately because: {self.fell_last}"
+            f"minutes, lately because: {self.fell_last}{'' if self.lost else '; it runs now'}"
         )
 
     def end(self, reset: Reset) -> None:
