@@ -112,7 +112,5 @@ class ProgressListener(StreamingQueryListener):
 
 
 def _milliseconds(watermark: str | None) -> int | None:
-    """A watermark as Spark prints it; None before there is one."""
-    if watermark is None:
-        return None
-    return round(datetime.fromisoformat(watermark).timestamp() * 1000) or None
+    """A watermark as Spark prints it: 0 until it has advanced, None of a query that declares none."""
+    return None if watermark is None else round(datetime.fromisoformat(watermark).timestamp() * 1000)

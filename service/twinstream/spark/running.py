@@ -36,6 +36,7 @@ def identifier(query: str, spark_id: str) -> str:
 class RunningBatch(NamedTuple):
     """One batch of a query: what it consumes, as next offsets, and its watermark in milliseconds.
 
+    `watermark` is None of a query that declares none; until one has advanced it is 0, and holds others back.
     `is_temporary`: its checkpoint goes with the query. Sources other than Kafka are left out of `consumed`.
     `dropped_before` are the rows that the batch before it dropped as late, if that is known.
     """
@@ -79,6 +80,7 @@ def _running(batch: DataFrame, spark_id: str, number: int) -> RunningBatch:
     log, checkpoint = query.offsetLog(), str(query.resolvedCheckpointRoot())
     now, before = log.get(number), log.get(number - 1)
     watermark = _metadata(now.get()).get().batchWatermarkMs()
+    marked = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.EVENT_TIME_WATERMARK()
     return RunningBatch(
         spark_id,
         str(query.runId()),
@@ -86,7 +88,7 @@ def _running(batch: DataFrame, spark_id: str, number: int) -> RunningBatch:
         checkpoint.rpartition("/")[2].startswith(TEMPORARY),
         _offsets(now.get()),
         _offsets(before.get()) if before.isDefined() else {},
-        watermark or None,
+        watermark if query.logicalPlan().containsPattern(marked) else None,
         dropped_in(number - 1, query),
     )
 

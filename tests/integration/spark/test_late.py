@@ -66,6 +66,8 @@ def test_rows_dropped_as_late_are_told_and_are_the_likely_cause_of_what_they_cha
         told = [record.late for record in map(control_record, said) if record.version == version]
         wanted = [LateRows(rows=rows, since=0, before=batch) for batch, rows in enumerate(dropped)]
         assert told[: len(wanted)] == wanted
+    first = control_record(said[0]).watermark
+    assert first == 0, "it has not advanced, and is there: a version with several queries waits for it"
 
     bench = Bench(SPEC.format(*outputs.values(), control))
     for side, topic in zip(Side, outputs.values(), strict=True):

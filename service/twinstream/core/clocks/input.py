@@ -15,7 +15,9 @@ nothing, and makes no event overdue: only input that it has consumed counts.
 
 **Queries.** A version may have several queries; each query that reads the input in question must have come so
 far. A query counts once its records name the compared topic. Only records of its newest run count: those that
-an earlier run still writes are ignored. A new query that begins at a lower batch than another query of its
+an earlier run still writes are ignored. So are those of a batch before the last one, and of the last one run
+again with less input: they are late, or the checkpoint was put back, and what was reported is as true as
+before. A new query that begins at a lower batch than another query of its
 version has reached, and reads the same input, replaces that query: its checkpoint was lost, and nobody knows
 which events it writes again or leaves out. That is a hole.
 """
@@ -88,14 +90,17 @@ class Finished(NamedTuple):
 
 
 class NewestRun:
-    """The newest run of a query: only its batches count, each later than the `last`."""
+    """The newest run of a query: only its batches count, each later than the `last`.
+
+    A run begins with the `last` batch of the run before, or a later one.
+    """
 
     def __init__(self, run: str = "", earlier: Sequence[str] = (), last: int = -1) -> None:
         self.run, self._earlier, self.last = run, list(earlier), last
 
     def take(self, fact: Finished) -> bool:
         """Note a control record; returns whether it counts."""
-        if fact.run in self._earlier or (fact.run == self.run and fact.batch <= self.last):
+        if fact.run in self._earlier or fact.batch < self.last + (fact.run == self.run):
             return False
         if fact.run != self.run:
             self._earlier = [*self._earlier, self.run][-RUNS_LIMIT:]
@@ -248,7 +253,7 @@ class _Query:
         self.effects: list[Effect] = []
 
     def note(self, fact: Finished) -> None:
-        if not self.newest.take(fact):
+        if self._goes_back(fact) or not self.newest.take(fact):
             return  # What an earlier run reported before the newest one began is true, and stays.
         self.inputs |= fact.consumed.keys()
         self.topics = {topic for topic, _ in self.inputs}
@@ -256,6 +261,13 @@ class _Query:
         self.pending.append(fact)
         if len(self.pending) > PENDING_LIMIT:
             self.pending = deque(list(self.pending)[::2])
+
+    def _goes_back(self, fact: Finished) -> bool:
+        """Whether a batch was run again with less input than it was reported with."""
+        told = self.pending[-1].consumed if self.pending else self.consumed
+        return fact.batch <= self.newest.last and any(
+            offset < told.get(place, 0) for place, offset in fact.consumed.items()
+        )
 
     def take_effect(self, positions: Mapping[int, int]) -> Iterator[int]:
         self.effects = []

@@ -102,9 +102,12 @@ def test_the_newest_run_of_a_query_is_heard() -> None:
     assert made.consumed(LEFT) == {IN: 41}
 
 
-def test_what_an_earlier_run_said_and_does_not_hold_yet_is_dropped() -> None:
-    made = progress(finished(3, 99, {0: 10}), finished(3, 30, {0: 5}, run="s"), read={0: 10})
-    assert made.consumed(LEFT) == {IN: 30}
+@pytest.mark.parametrize("late", [finished(2, 30, {0: 5}, run="s"), finished(3, 30, {0: 5}, run="s")])
+def test_a_run_that_goes_back_takes_nothing_back_and_silences_nobody(late: Finished) -> None:
+    facts = finished(3, 99, {0: 10}), late
+    assert progress(*facts, read={0: 10}).consumed(LEFT) == {IN: 99}
+    assert progress(*facts, finished(4, 120, {0: 11}), read={0: 11}).consumed(LEFT) == {IN: 120}
+    assert progress(*facts, finished(4, 120, {0: 11}, run="s"), read={0: 11}).consumed(LEFT) == {IN: 120}
 
 
 def test_of_several_queries_the_smallest_counts() -> None:
