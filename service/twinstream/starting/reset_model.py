@@ -292,7 +292,7 @@ class ResetStarts:
         return {
             side: {
                 partition: own[side].get(
-                    partition, max(first, *(of[NAMES[side]].get(str(partition), first) for of in shown))
+                    partition, max([first, *(of[NAMES[side]].get(str(partition), first) for of in shown)])
                 )
                 for partition, first in topics[side].first.items()
             }

@@ -95,7 +95,9 @@ def test_a_record_that_kills_the_matcher_each_time_is_named_and_left_out(both: C
         status = told(topics, file, shards)
         return status if status is not None and status.matched == 199 else None
 
-    with both.results_so_far() as topics, both.job(shards) as query:
+    query = DriverProcess(both, "checkpoint", shards)
+    with ended(query), both.results_so_far() as topics:
+        query.start()
         status = eventually(settled, seconds=300, what="all others are matched", every_seconds=0.3)
     assert status is not None
     assert (status.verdict, status.unmatched.reference, status.unmatched.candidate) == ("INCONCLUSIVE", 0, 0)
@@ -195,6 +197,7 @@ class DriverProcess:
         self._environment = {
             **os.environ,
             **new_mark(),
+            "PYTHONPATH": os.pathsep.join(sys.path),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_SUBMIT_ARGS": f"--master local[2] {options} pyspark-shell",

@@ -125,8 +125,8 @@ def test_a_hole_never_heals_and_the_command_that_begins_anew_is_named() -> None:
     assert told == [
         (
             "2 parts of the input were not checked, and cannot be checked later. Fix the cause, then reset: "
-            f"`twinstream reset {NAME} --reason …`; with `--start now` where reading from `start` on would "
-            "meet it again."
+            f"`twinstream reset {NAME} --reason …`; with a later `--start` where reading from `start` on "
+            "would meet it again."
         )
     ]
 

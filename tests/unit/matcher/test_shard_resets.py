@@ -135,6 +135,16 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
     assert (view.gate.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
 
 
+def test_now_is_told_also_where_nothing_is_known_of_the_other_shards() -> None:
+    players = diverged()
+    asked = request("now").model_copy(update={"before": None})
+    players.team.ask(asked)
+    with patch("twinstream.starting.reset_model.stood", return_value=None):
+        made = players.wait()
+    assert isinstance(made, Reset)
+    assert 0 in made.start["candidate"].values(), "the first record that Kafka has"
+
+
 class Traffic:
     """The same events on both sides, each side as far as chance will have it."""
 

@@ -45,6 +45,19 @@ def test_a_mistake_is_2_and_an_unreachable_kafka_4(error: TwinstreamError, code:
     assert code_of(error) == code
 
 
+def test_lost_records_are_named_and_the_job_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Some data may have been lost because …\n"
+        "Reason: Could not read records in offset [1200, 2400) for topic partition rides.v1-0\nwith consumer"
+    )
+    job = Outage(monkeypatch, topics=[False], queries=[StreamingQueryException(failure)])
+    with pytest.raises(
+        TwinstreamError, match=r"no longer has the records \[1200, 2400\) of rides\.v1-0"
+    ) as found:
+        job.run()
+    assert (code_of(found.value), job.said) == (2, [])
+
+
 def test_of_an_outage_kafkas_own_client_says_why() -> None:
     failure = "Job aborted\nCaused by: org.apache.kafka.common.errors.TimeoutException: Expiring 2 records"
     assert str(failed_by(failure)) == "the query has failed: Expiring 2 records"
@@ -102,6 +115,10 @@ def test_an_outage_of_kafka_is_waited_for_also_where_a_query_that_failed_begins_
     outage = Outage(monkeypatch, topics=[False, AWAY, AWAY, False], queries=[failed, True])
     outage.run()
     assert outage.said[1:] == 2 * ["kafka does not answer; it is tried again"]
+    heard = StreamingQueryException("… twinstream.errors.SourceError: topic a is not described\n at …")
+    outage = Outage(monkeypatch, topics=[False, False], queries=[heard, True])
+    outage.run()
+    assert outage.said == ["topic a is not described; it goes on from its checkpoint"]
     assert outage.claims.call_count == 1, "it goes on with its claim"
     outage = Outage(monkeypatch, topics=[False, *[AWAY] * TRIES], queries=[failed])
     with pytest.raises(SourceError, match="kafka does not answer"):

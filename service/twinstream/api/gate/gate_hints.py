@@ -96,8 +96,8 @@ def _of_holes(status: ComparisonStatus) -> Iterator[str]:
         what = "Part of the input was" if count == 1 else f"{count:,} parts of the input were"
         yield (
             f"{what} not checked, and cannot be checked later. Fix the cause, then reset: "
-            f"`twinstream reset {status.name} --reason …`; with `--start now` where reading from `start` on "
-            "would meet it again."
+            f"`twinstream reset {status.name} --reason …`; with a later `--start` where reading from `start` "
+            "on would meet it again."
         )
 
 

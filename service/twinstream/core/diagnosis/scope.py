@@ -327,12 +327,16 @@ class Scope:
         these lengths go.
         """
         explanation = self.explain(relation, recent, whole=False, lengths=lengths)
-        cut_off = [_Letters(self._epoch_from(side, lengths[side])) for side in Side]
-        found = [
-            finding
-            for finding in explanation.findings
-            if finding.partner is not None or self._letter(finding.event) not in cut_off[finding.side.other]
-        ]
+        found = explanation.findings
+        for side in {finding.side for finding in found if finding.partner is None}:
+            cut_off = _Letters(self._epoch_from(side.other, lengths[side.other]))
+            found = [
+                finding
+                for finding in found
+                if finding.partner is not None
+                or finding.side is not side
+                or self._letter(finding.event) not in cut_off
+            ]
         if not found and (explanation.findings or isinstance(self.order, Epochs)):
             left, right = (self._alone_in_epoch(side, lengths[side]) for side in Side)
             found = explain_partnerless(left, right, relation.letter, relation.identity, recent)
@@ -346,7 +350,9 @@ class Scope:
 
     def _epoch_from(self, side: Side, place: int) -> list[Item]:
         """The items of a piece from a place on, up to a barrier."""
-        return list(takewhile(lambda item: item.route is not BARRIER, self._items[side][place:]))
+        items = self._items[side]
+        rest = (items[at] for at in range(place, len(items)))
+        return list(takewhile(lambda item: item.route is not BARRIER, rest))
 
     def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces

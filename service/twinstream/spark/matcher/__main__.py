@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import click
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -42,6 +42,8 @@ _AWAY = re.compile(
     r"|Cannot fetch record for offset"
 )
 """What a failed query says where Kafka does not answer."""
+_LOST = re.compile(r"Could not read records in offset (\[[^)]*\)) for topic partition (\S+)")
+"""What it says where retention was shorter than a stop."""
 ATTEMPTS = 4
 """How often a task is tried before the query fails: as on a cluster."""
 TRIES = 5
@@ -90,6 +92,7 @@ def run(
 
     def session() -> SparkSession:
         builder = SparkSession.builder.appName(f"twinstream {job.spec.name}")
+        SparkContext._ensure_initialized()  # Only a JVM knows what spark-submit was given.
         master = SparkConf().get("spark.master")
         return (builder.master(retrying(master)) if master else builder).getOrCreate()
 
@@ -117,8 +120,8 @@ class Driver:
         """Run the query until it ends; one that fails goes on from its checkpoint.
 
         Raises an error (`failed_by`) after `TRIES` failures without a batch in between, and at once where
-        Twinstream itself says why it cannot go on; Fenced where another job has a later claim. Kafka may be
-        away where a query begins again: that is a failure like that of a query.
+        trying again cannot help; Fenced where another job has a later claim. Kafka may be away where a query
+        begins again: that is a failure like that of a query.
         """
         failures, query = 0, None
         while True:
@@ -144,11 +147,12 @@ class Driver:
                 self._say(f"somebody has deleted the results topics {self._job.results}: they are made again")
                 self.close()
             except StreamingQueryException as error:
-                own, reason = own_reason(str(error)), reason_of(str(error))
+                failed = failed_by(str(error))
                 failures = failures + 1 if query.lastProgress is None else 1
-                if own or failures == TRIES:
-                    raise failed_by(str(error)) from None
-                self._say(f"{reason}; it goes on from its checkpoint")
+                stays_so = own_reason(str(error)) and code_of(failed) != UNREACHABLE
+                if stays_so or failures == TRIES:
+                    raise failed from None
+                self._say(f"{failed}; it goes on from its checkpoint")
             finally:
                 query.stop()
 
@@ -216,7 +220,12 @@ def reason_of(failure: str) -> str:
 
 
 def own_reason(failure: str) -> str | None:
-    """The sentence of Twinstream in the failure of a query; None if there is none."""
+    """The sentence of Twinstream in the failure of a query, or about lost records; None if there is none."""
+    if lost := _LOST.search(failure):
+        return (
+            f"Kafka no longer has the records {lost[1]} of {lost[2]}, which the job has not read: correct "
+            "the retention, and give the job a new checkpoint location"
+        )
     own = re.search(r"twinstream\.errors\.\w+: ([^\n]+)", failure)
     return own[1] if own else None
 

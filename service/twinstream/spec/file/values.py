@@ -259,14 +259,14 @@ def is_http_address(text: str) -> bool:
     """Whether a text can be the address of a server of HTTP, to which a path is added."""
     try:
         parts = urlsplit(text)
-        whole = text.isprintable() and not {*text} & {*" ?#"} and parts.netloc.count("@") <= 1
+        whole = text.isprintable() and not {*text} & {*" ?#"}
         return whole and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # no port, or an unclosed bracket
         return False
 
 
 def _address(address: str) -> str:
-    if not is_http_address(address):
+    if not is_http_address(address) or "," in address or not address.startswith("http"):
         raise ValueError("must be the address of a schema registry, such as https://registry:8081")
     login = urlsplit(address)
     if (login.username is None) != (login.password is None):

@@ -269,7 +269,7 @@ def test_a_server_that_is_no_registry_is_no_fault_of_the_record(registry: Regist
             b'{"title": "Not Found", "status": 404}',
             r"refuses schema 7: .*is the path of its address right",
         ),
-        (404, b'{"error_code": "40403"}', "refuses schema 7: "),
+        (404, b'{"error_code": "40403"}', "refuses schema 7: no reason given"),
         (307, b"", r"it redirects to another address \(HTTP 307\); write that one"),
         (200, b"<html>", "answers no schema when asked for schema 7: is this the address of a registry"),
         (200, b"null", "answers no schema when asked for schema 7"),

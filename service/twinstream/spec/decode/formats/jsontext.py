@@ -17,6 +17,8 @@ from twinstream.core.canonical import DEPTH_LIMIT
 from twinstream.errors import DecodeError
 
 _loads, _dumps = orjson.loads, orjson.dumps
+FRAME = 5
+"""The bytes before a record of a schema registry: 0, and the id of its schema."""
 SHORT = 2 * DEPTH_LIMIT
 """Records up to this many bytes cannot be nested too deep."""
 
@@ -30,7 +32,7 @@ def decode(record: bytes, around: int = 0) -> Any:
         value = _loads(record)
         written = _dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        if record.startswith(b"\0"):
+        if record.startswith(b"\0") and record[FRAME : FRAME + 1] in (b"{", b"["):
             raise DecodeError("begins as a record of a schema registry, which `json` cannot read") from None
         return exact.parse(record, around)
     return value if lossless(record, written) else exact.parse(record, around)

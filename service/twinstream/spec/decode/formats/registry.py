@@ -38,6 +38,7 @@ UNKNOWN_SECONDS = 10.0
 
 _NOT_FOUND = range(40400, 40500)
 """The registry's own codes for an unknown id, subject or version. Any server has a plain 404."""
+_REDIRECTS = (301, 302, 303, 307, 308)
 
 Body = Callable[[bytes], Any]
 _FRAME = struct.Struct(">bI")
@@ -89,10 +90,10 @@ class Registry:
 def _told(error: SchemaRegistryError) -> str:
     """What a registry, or another server, answers instead of a schema."""
     status = error.http_status_code
-    if 300 <= status < 400:
+    if status in _REDIRECTS:
         return f"it redirects to another address (HTTP {status}); write that one"
     hint = "; is the path of its address right?" if status == 404 else ""
-    return f"{shorten(str(error.error_message), 200)} (HTTP {status}){hint}"
+    return f"{shorten(str(error.error_message or 'no reason given'), 200)} (HTTP {status}){hint}"
 
 
 def framed(load: Callable[[int], Body]) -> Body:
@@ -107,8 +108,9 @@ def framed(load: Callable[[int], Body]) -> Body:
         try:
             bodies[number] = load(number)
         except DecodeError as error:
+            unknown.pop(number, None)
             if len(unknown) >= UNKNOWN_KEPT:
-                unknown.clear()
+                del unknown[next(iter(unknown))]
             unknown[number] = monotonic(), str(error)
             raise
         return bodies[number]
