@@ -63,8 +63,8 @@ def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json
     )
     click.echo(f"{name} was reset; it starts {begins}")
     counts = " and ".join(
-        f"{before[name]:,} {noun}{'' if before[name] == 1 else 's'}"
-        for name, noun in (("matched", "pair"), ("divergences", "divergence"))
+        f"{count:,} {noun}{'' if count == 1 else 's'}"
+        for count, noun in ((before["matched"], "pair"), (before["divergences"], "divergence"))
     )
     click.echo(f"before: {before['verdict']} with {counts}")
     return 0
