@@ -346,8 +346,11 @@ class Oracle:
         return None
 
     def _never_rests(self, status: ComparisonStatus, given: Input) -> bool:
-        """Whether a shard awaits a moment that does not come, since events have no partner: it says so."""
-        lone = given.faults or given.poisoned or self._broker.is_gone
+        """Whether a shard awaits a moment that does not come, since events have no partner: it says so.
+
+        The record that was left out may lie before the start that it awaits.
+        """
+        lone = given.faults or self._world.given.poisoned or self._broker.is_gone
         return bool(lone) and AWAITS_REST.partition("(")[0] in (status.waiting_for or "")
 
     def _degraded(self, service: Service) -> str | None:

@@ -48,6 +48,7 @@ UNSURE = "nobody knows whether it was reset with the other shards"
 FOLLOWS = "it begins anew"
 """How every reason begins for which a shard has not begun anew with the others."""
 AWAITS_REST = f"{FOLLOWS} at a moment at which no event waits for a partner ({{waiting}})"
+IN_A_HOLE = "; partners lie in a hole: let both versions write on, or reset it again from another start"
 AWAITS_KAFKA = f"{FOLLOWS} as soon as Kafka says which records there are ({{error}})"
 
 log = structlog.get_logger()
@@ -149,7 +150,8 @@ class ShardResets:
                 **_behind([hole], ground.positions),
             }
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
-        run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
+        hint = IN_A_HOLE if ground is not None and ground.holes_seen else ""
+        run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting) + hint
         if ground is None or waiting is not None:
             return None
         start = resets.applied_to(self._spec).start

@@ -135,6 +135,19 @@ def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None
     assert (view.gate.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
 
 
+def test_a_shard_that_waits_for_partners_in_a_hole_says_what_helps() -> None:
+    players = playing()
+    players.team.write(Side.LEFT, 1, (1, 1000))
+    players.team.write(Side.RIGHT, 1, (1, 1000))
+    players.team.source.retain(Side.LEFT, 1, 13)
+    players.turns(4)
+    assert isinstance(players.reset("now"), Reset)
+    reason = players.turns(4).status.reason
+    assert (
+        "partners lie in a hole: let both versions write on, or reset it again from another start" in reason
+    )
+
+
 def test_now_is_told_also_where_nothing_is_known_of_the_other_shards() -> None:
     players = diverged()
     asked = request("now").model_copy(update={"before": None})
