@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import structlog
@@ -33,7 +34,7 @@ from twinstream.starting.reset_model import (
     told_of,
 )
 from twinstream.starting.start import Unsafe
-from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Ended, Reset, ResetRefused, ResetRequest
 
 TAKE_SECONDS = 1.0
 _MOMENT = timedelta(microseconds=1)
@@ -59,7 +60,7 @@ class ResetCommit:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
         self._heads = heads
         self._shard, self._relay = shard, relay
-        self._starts = ResetStarts(spec, source, clock, shard, heads)
+        self._starts = ResetStarts(spec, source, clock, shard)
         self._wish: PendingReset | None = None
         self._answered = ""
         self._next_look = 0.0
@@ -89,9 +90,10 @@ class ResetCommit:
         if (known := self._known(wish, resets)) is not None:
             self.answer(known)
             return None
+        saved = cache(lambda: stood(self._heads()))
         try:
             self._check(run, writer)
-            begun = self._starts.beginning(wish, run.ground())
+            begun = self._starts.beginning(wish, run.ground(), saved)
             if begun is None:
                 return None
             with suppress(SourceError):  # The comparison that begins looks again.
@@ -100,7 +102,7 @@ class ResetCommit:
         except Unsafe as reason:
             self._refuse(wish, str(reason))
             return None
-        made = self._with_one_more(wish.request, begun, run, resets)
+        made = self._with_one_more(wish.request, begun, run, resets, saved())
         try:
             started_at = made.records[-1].at.isoformat()
             writer.begin_anew(checkpoint.encode(run.beginning(made, started_at)))
@@ -136,11 +138,11 @@ class ResetCommit:
             raise Unsafe(hindrance)
 
     def _with_one_more(
-        self, request: ResetRequest, begun: Spec, run: ComparisonRun, resets: Resets
+        self, request: ResetRequest, begun: Spec, run: ComparisonRun, resets: Resets, saved: Ended | None
     ) -> Resets:
         # One shard does not know how the comparison stood: who asked has seen all of them.
         shown = None if self._shard.whole else request.before
-        before = told_of(shown, stood(self._heads()), run.ended())
+        before = told_of(shown, saved, run.ended())
         now = max(self._clock.now(), run.situation.started_at + _MOMENT)  # Also where the clock was set back.
         reset = reset_of(request, self._spec.name, begun.start, before, now)
         start = None if begun is self._spec else begun.start

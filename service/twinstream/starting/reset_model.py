@@ -213,28 +213,24 @@ class ResetState(NamedTuple):
     holes_seen: Sequence[SeenAt]
 
 
+Saved = Callable[[], Ended | None]
+"""How the comparison stands by the heads of all its shards (`stood`), which are read when it is called."""
+
+
 class ResetStarts:
-    """Finds the start of a reset that is asked for; `heads` as `ResetCommit` has them."""
+    """Finds the start of a reset that is asked for."""
 
-    def __init__(
-        self,
-        file: Spec,
-        source: Source,
-        clock: Clock,
-        shard: Shard,
-        heads: Callable[[], Sequence[Mapping[str, Any]]],
-    ) -> None:
-        self._file, self._source, self._clock = file, source, clock
-        self._shard, self._heads = shard, heads
+    def __init__(self, file: Spec, source: Source, clock: Clock, shard: Shard) -> None:
+        self._file, self._source, self._clock, self._shard = file, source, clock, shard
 
-    def beginning(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
+    def beginning(self, wish: PendingReset, ground: ResetState | None, saved: Saved) -> Spec | None:
         """The comparison from the start that is asked for; None while a moment for it is waited for.
 
         Raises Unsafe with the reason if it cannot begin there.
         """
         try:
             if wish.request.start == "now":
-                return self._now(wish, ground)
+                return self._now(wish, ground, saved)
             begun = self._named(wish.request.start)
             self._check_shards(begun)
         except (SourceError, SpecError, ValidationError) as error:
@@ -261,14 +257,15 @@ class ResetStarts:
         if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard, counts)) is not None:
             raise Unsafe(reason)
 
-    def _now(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
+    def _now(self, wish: PendingReset, ground: ResetState | None, saved: Saved) -> Spec | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
         waiting = unrest(ground, self._clock.monotonic())
         if waiting is None:
-            begun = begun_at(self._file, at_offsets(self._complete(ground.positions, wish.request.before)))
+            whole = self._complete(ground.positions, wish.request.before, saved)
+            begun = begun_at(self._file, at_offsets(whole))
             self._check(begun)
             return begun
         if self._clock.monotonic() >= wish.until:
@@ -280,14 +277,14 @@ class ResetStarts:
             )
         return None
 
-    def _complete(self, own: Positions, before: Ended | None) -> Positions:
+    def _complete(self, own: Positions, before: Ended | None, saved: Saved) -> Positions:
         """The positions of a shard, with those of the others: as shown at the request, else as saved.
 
         Each of the others begins at a moment of its own; their offsets here are shown, and not used.
         """
         if self._shard.whole:
             return own
-        topics, known = self._source.topics(), list(filter(None, (before, stood(self._heads()))))
+        topics, known = self._source.topics(), list(filter(None, (before, saved())))
         shown = [ended.positions.model_dump() for ended in known]
         return {
             side: {

@@ -152,7 +152,7 @@ def test_now_is_told_also_where_nothing_is_known_of_the_other_shards() -> None:
     players = diverged()
     asked = request("now").model_copy(update={"before": None})
     players.team.ask(asked)
-    with patch("twinstream.starting.reset_model.stood", return_value=None):
+    with patch("twinstream.matcher.reset_commit.stood", return_value=None):
         made = players.wait()
     assert isinstance(made, Reset)
     assert 0 in made.start["candidate"].values(), "the first record that Kafka has"

@@ -17,9 +17,9 @@ nothing, and makes no event overdue: only input that it has consumed counts.
 far. A query counts once its records name the compared topic. Only records of its newest run count: those that
 an earlier run still writes are ignored. So are those of a batch before the last one, and of the last one run
 again with less input: they are late, or the checkpoint was put back, and what was reported is as true as
-before. A new query that begins at a lower batch than another query of its
-version has reached, and reads the same input, replaces that query: its checkpoint was lost, and nobody knows
-which events it writes again or leaves out. That is a hole.
+before. A new query that begins at a lower batch than another query of its version has reached, and reads the
+same input, replaces that query: its checkpoint was lost, and nobody knows which events it writes again or
+leaves out. That is a hole.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from itertools import count, takewhile
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -327,16 +327,12 @@ class Scope:
         these lengths go.
         """
         explanation = self.explain(relation, recent, whole=False, lengths=lengths)
-        found = explanation.findings
-        for side in {finding.side for finding in found if finding.partner is None}:
-            cut_off = _Letters(self._epoch_from(side.other, lengths[side.other]))
-            found = [
-                finding
-                for finding in found
-                if finding.partner is not None
-                or finding.side is not side
-                or self._letter(finding.event) not in cut_off
-            ]
+        cut_off = cache(lambda side: _Letters(self._epoch_from(side, lengths[side])))
+        found = [
+            finding
+            for finding in explanation.findings
+            if finding.partner is not None or self._letter(finding.event) not in cut_off(finding.side.other)
+        ]
         if not found and (explanation.findings or isinstance(self.order, Epochs)):
             left, right = (self._alone_in_epoch(side, lengths[side]) for side in Side)
             found = explain_partnerless(left, right, relation.letter, relation.identity, recent)

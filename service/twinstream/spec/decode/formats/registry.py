@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cached_property
+from math import inf
 from textwrap import shorten
 from time import monotonic
 from typing import Any
@@ -102,8 +103,8 @@ def framed(load: Callable[[int], Body]) -> Body:
     unknown: dict[int, tuple[float, str]] = {}
 
     def body_of(number: int) -> Body:
-        since, reason = unknown.get(number, (-UNKNOWN_SECONDS, ""))
-        if reason and monotonic() - since < UNKNOWN_SECONDS:
+        since, reason = unknown.get(number, (-inf, ""))
+        if monotonic() - since < UNKNOWN_SECONDS:
             raise DecodeError(reason)
         try:
             bodies[number] = load(number)
